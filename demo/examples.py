@@ -12,7 +12,7 @@ from heval_core.lm.installed import installed_models
 from heval_core.prompt_service.client import ask
 from heval_core.prompting.prompts import CHAT
 from heval_core.records.whole_answers import WholeAnswer
-from heval_core.ui.own_prompts import ASKED, EXAMPLES, OwnPrompt, write
+from heval_core.ui.own_prompts import EXAMPLES, SCHEMA, OwnPrompt, write
 from heval_core.ui.sidebar import request_of
 
 # With attention, so that one that often points elsewhere is seen too.
@@ -24,7 +24,7 @@ def listed() -> Iterator[tuple[str, str, OwnPrompt, str]]:
     usual = {"model": "SmolLM2-135M-Instruct.Q4_1", "explainers": SHOWN, "template": CHAT, "generate": 40}
     for line in Path(__file__).with_suffix(".jsonl").read_text("utf-8").splitlines():
         example = json.loads(line)
-        prompt = ASKED.validate_json(json.dumps(usual | example["asked"]))
+        prompt = SCHEMA.validate_json(json.dumps(usual | example["asked"]))
         yield example["name"], example["title"], prompt, example.get("against", "")
 
 

@@ -52,25 +52,25 @@ def draw_findings(results: Reader) -> None:
     draw_section(results, query(results, section, keys[title]))
 
 
-def draw_section(results: Reader, drawn: Section) -> None:
+def draw_section(results: Reader, section: Section) -> None:
     """Draw one of the paper's tables or figures: the figures, how to read them, and the table they are made of."""
-    key, theme = drawn.plan.key, DARK if st.context.theme.type == "dark" else LIGHT
-    for gap in drawn.gaps:
+    key, theme = section.plan.key, DARK if st.context.theme.type == "dark" else LIGHT
+    for gap in section.gaps:
         st.info(plain(gap), icon=":material/info:")
-    for number, (caption, drawing) in enumerate(drawn.figures, start=1):
+    for number, (caption, drawing) in enumerate(section.figures, start=1):
         name = f"heval-{key}-{number}-{results.snapshot_id[:8]}.svg"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{plain(caption)}**", width="content")
             download("SVG", partial(as_svg, drawing), name, f"svg_{key}_{number}")
         st.image(as_svg(drawing, theme), width=int(drawing.width))
-    st.caption(plain(drawn.text))
-    if drawn.shown:
+    st.caption(plain(section.text))
+    if section.shown:
         with st.expander("The numbers"):
-            for table in drawn.shown:
+            for table in section.shown:
                 st.caption(plain(table.title))
                 st.dataframe(table.frame(), hide_index=True)
         with st.container(horizontal=True):
-            table_exports(results, drawn.rows, key, latex=lambda: drawn.for_a_paper)
+            table_exports(results, section.rows, key, latex=lambda: section.for_a_paper)
 
 
 with results_page() as results:

@@ -6,7 +6,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import citations, filters
 from heval_core.ui.exports import link_button
 from heval_core.ui.frame import results_page
-from heval_core.ui.published_results import ASKED, offered, query, results_folder
+from heval_core.ui.published_results import WHICH_RESULTS, offered, query, results_folder
 
 TABS = {"overview": "Overview", "claim": "One claim"}
 EMPTY = (
@@ -22,7 +22,9 @@ def page(results: Reader) -> None:
         st.title(citations.TITLE)
         st.info(EMPTY, icon=":material/format_quote:")
         if "demo" in offered() and results_folder() != offered()["demo"]:
-            st.page_link("pages/citations.py", label="Open that of models with a taught rule", query_params={ASKED: "demo"})
+            st.page_link(
+                "pages/citations.py", label="Open that of models with a taught rule", query_params={WHICH_RESULTS: "demo"}
+            )
         link_button(results)
         return
     with filters.tabs_and_chips(results, "citations", TABS) as (tab, steps):

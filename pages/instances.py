@@ -12,7 +12,7 @@ from heval_core.ui import address, filters, heads, listing, own_answer, reading
 from heval_core.ui.exports import download, link_button, table_exports
 from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import draw_answers, scores_table, tokens_of
-from heval_core.ui.published_results import ASKED, names_of, query
+from heval_core.ui.published_results import WHICH_RESULTS, names_of, query
 
 FILE = "One file with the prompt, all highlights and numbers; no script, no request, opens anywhere."
 
@@ -22,7 +22,7 @@ def page(results: Reader) -> None:
     if st.session_state.get("counted") != results.snapshot_id:  # at first sight those that other pages count; all on request
         st.session_state["counted"] = results.snapshot_id
         ran = query(results, Reader.choices)["explained"]
-        if set(st.query_params) <= {ASKED, "k"} and ran.any():
+        if set(st.query_params) <= {WHICH_RESULTS, "k"} and ran.any():
             address.put(explained=not ran.all())
     bar = filters.row()
     with bar:
@@ -58,13 +58,13 @@ def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGener
     view = reading.view_of(rows, mapped.names if mapped else [], len(instance.tokens))
     all_rows, data = heads.with_map(results, instance, mapped, rows, view["pick"])
 
-    def asked(what: str) -> None:
+    def act(what: str) -> None:
         if what == "need":
             address.put(need=True)
         else:
             listing.show_instance(position.beside(int(what.removeprefix("step "))))
 
-    reading.draw(instance, all_rows, view, data, asked)
+    reading.draw(instance, all_rows, view, data, act)
     st.caption(reading.facts(instance, names.dataset(instance.dataset), names.technique(instance.technique)))
     own_answer.draw_stored(results, instance)
     draw_answers(results, instance)

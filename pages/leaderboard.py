@@ -32,7 +32,7 @@ with results_page() as results:
     if tab not in OF_BOARD:
         aside.caption(filters.counts(results, chosen))
         (measured_cells if tab == "regime" else faithfulness).draw(results, chosen)
-    elif (made := board.board_of(results, chosen)) is not None:
+    elif (leaderboard := board.board_of(results, chosen)) is not None:
         with aside, st.popover(filters.counts(results, chosen), help="What these results cannot tell"):
-            st.markdown(board.what_is_open(made))
-        OF_BOARD[tab](results, chosen, made)
+            st.markdown(board.what_is_open(leaderboard))
+        OF_BOARD[tab](results, chosen, leaderboard)

@@ -12,8 +12,8 @@ with results_page() as results:
         with st.container(key="overview_answer"):
             overview.draw_answer()
         with st.container(key="overview_board"):
-            made = board.board_of(results, chosen)
-            if made is not None:
-                overview.draw_board(results, chosen, made)
-    overview.draw_doors(results, chosen, made)
+            leaderboard = board.board_of(results, chosen)
+            if leaderboard is not None:
+                overview.draw_board(results, chosen, leaderboard)
+    overview.draw_doors(results, chosen, leaderboard)
     links.follow()

@@ -212,13 +212,13 @@ def assignments_in_calls(tree: ast.AST) -> Found:
 # Each rule, and the rooms that do not hold it yet: take out one that does. The code of some metrics is part of stored keys.
 CORE = {
     f"heval_core/{room}"
-    for room in ["explaining", "ui", "evaluation", "present", "statistics", "figures", "store", "plugins", "prompt_service"]
+    for room in ["explaining", "evaluation", "present", "statistics", "figures", "store", "plugins", "prompt_service"]
 }
 WORDING = {
-    no_verb: CORE - {"heval_core/statistics"} | {"pages", "precompute", "precompute/commands"},
-    our_words: CORE | {"", "pages", "heval_core/metrics", "precompute", "precompute/commands"},
+    no_verb: CORE - {"heval_core/statistics"} | {"precompute", "precompute/commands"},
+    our_words: CORE | {"", "heval_core/metrics", "precompute", "precompute/commands"},
     flags_as_indices: {"heval_core/explaining"},
-    assignments_in_calls: {f"heval_core/{room}" for room in ("ui", "evaluation")},
+    assignments_in_calls: {"heval_core/evaluation"},
 }
 
 

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from heval_core.present.html import plain
-from heval_core.ui.published_results import ASKED, SNAPSHOT
+from heval_core.ui.published_results import SNAPSHOT, WHICH_RESULTS
 
 T = TypeVar("T")
 # The slice of the instances; and all that goes along to other pages: which instances are looked at, and by how many tokens.
 SLICED = ("relation", "origin", "tokens", "answer_at", "head", "best", "changed", "explained", "explained_by")
-SHARED = ("technique", "model", "dataset", "regime", "group", *SLICED, "search", "k", ASKED)
-_PAGE, _VIEWS, _NOTICES, _SAID = "page_of_view", "views", "notices", "said_of_link"
+SHARED = ("technique", "model", "dataset", "regime", "group", *SLICED, "search", "k", WHICH_RESULTS)
+_PAGE, _VIEWS, _NOTICES, _REPORTED = "page_of_view", "views", "notices", "said_of_link"
 # How many of the known values an error lists.
 _LISTED = 8
 
@@ -33,7 +33,7 @@ def enter(page: str) -> None:
 def notices() -> None:
     """Mark where errors about the link stand, even those of controls that are folded away; called at the top of a page."""
     st.session_state[_NOTICES] = st.container(key="notices")
-    st.session_state[_SAID] = set()
+    st.session_state[_REPORTED] = set()
 
 
 def leave() -> None:
@@ -77,16 +77,16 @@ def put(**changed: Any) -> None:
     view = {name: before[name] for name in before if name not in changed}
     for name, new in changed.items():
         texts = [_text(item) for item in (new if isinstance(new, (list, tuple)) else [new])]
-        if kept := [text for text in texts if text]:
-            view[name] = kept
+        if filled := [text for text in texts if text]:
+            view[name] = filled
     if view != before:
         st.query_params.from_dict(view)
 
 
-def forget(**kept: str) -> None:
+def forget(**view: str) -> None:
     """Start anew, on this page and in the links to all others: other results have other models and instances."""
     st.session_state.pop(_VIEWS, None)
-    st.query_params.from_dict(kept)
+    st.query_params.from_dict(view)
 
 
 def _text(item: Any) -> str:
@@ -109,7 +109,7 @@ def known(name: str, options: Sequence[T], what: str = "") -> list[T]:
     return [by_text[text] for text in texts if text in by_text]
 
 
-def asked(name: str, options: Sequence[T], default: T | None = None, what: str = "") -> T:
+def requested(name: str, options: Sequence[T], default: T | None = None, what: str = "") -> T:
     """Return the option that the address asks for, by default the first; with an error as above."""
     return (known(name, options, what) or [options[0] if default is None else default])[-1]
 
@@ -135,7 +135,7 @@ def _say(name: str, wrong: str, error: str, label: str, instead: Sequence[str]) 
     """Show an error and the button that puts the parameter right; once, though several parts may read it, or a link
     repeat it.
     """
-    reported, slot = st.session_state.get(_SAID, set()), st.session_state.get(_NOTICES, st)
+    reported, slot = st.session_state.get(_REPORTED, set()), st.session_state.get(_NOTICES, st)
     if (name, wrong) not in reported:
         reported.add((name, wrong))
         slot.error(error)
@@ -162,7 +162,7 @@ def one_of(
     what: its name in messages. looks: see `_shown`.
     """
     first = options[0] if default is None else default
-    held = asked(name, options, first, what)
+    held = requested(name, options, first, what)
     looks = _shown(**looks) | bound(name, held, lambda new: None if new in (None, first) else new)
     if menu:
         st.selectbox(label, options, **looks)
@@ -177,7 +177,7 @@ def chip(label: str, options: Sequence[str], name: str, titles: Mapping[str, str
     titles: a chip has what stands before their colon. alone: whether a single option has a chip, too.
     """
     what = label.lower()
-    chosen = asked(name, options, what=what)
+    chosen = requested(name, options, what=what)
     if len(options) > 1 or alone:
         with st.popover(f"{label} **{plain(titles.get(chosen, chosen).partition(':')[0])}**"):
             option_titles = {option: titles.get(option, option) for option in options}
@@ -220,11 +220,11 @@ def whole(name: str, least: int, most: int, default: int, what: str) -> int:
 
     Shows an error for anything else.
     """
-    asked = value(name)
-    if asked and not (asked.isascii() and asked.isdecimal()):
+    raw = value(name)
+    if raw and not (raw.isascii() and raw.isdecimal()):
         unreadable(name, what, "a whole number")
         return default
-    return min(max(least, int(asked)), most) if asked else default
+    return min(max(least, int(raw)), most) if raw else default
 
 
 def span(label: str, least: int, most: int, name: str, what: str) -> tuple[int, ...]:

@@ -31,12 +31,15 @@ _SHOWN = "annotate_shown"
 
 
 def is_on() -> bool:
-    """Whether this server lets people annotate."""
+    """Return whether this server lets people annotate."""
     return os.environ.get("HEVAL_ANNOTATE") == "1"
 
 
 def study() -> AnnotationStore:
-    """The study of the store that this server shows. Raises HEvalError if there is none, as in what comes with the program."""
+    """Return the study of the store that this server shows.
+
+    Raises HEvalError if there is none, as in what comes with the program.
+    """
     folder = results_folder()
     if shards := bundled_shards(folder):
         recipe = command(OF_BUNDLED, shards)
@@ -48,7 +51,7 @@ def study() -> AnnotationStore:
 
 @st.fragment
 def draw(store: AnnotationStore) -> None:
-    """What the person of the address has before them; an answer draws this part of the page again, and nothing else."""
+    """Draw what the person of the address has before them; an answer draws this part of the page again, and nothing else."""
     try:
         data = st.session_state[_SHOWN] = shown(store)
     except HEvalError as error:
@@ -60,7 +63,7 @@ def draw(store: AnnotationStore) -> None:
 
 
 def shown(store: AnnotationStore) -> dict[str, Any]:
-    """What the component draws."""
+    """Return what the component draws."""
     name = address.value("person")
     person = store.person(name) if name else None
     common = {"error": st.session_state.pop(_ERROR, ""), "done": st.session_state.get(_DONE, ""), "person": person}
@@ -139,7 +142,7 @@ def _save(store: AnnotationStore, message: Mapping[str, Any]) -> None:
 
 
 def _back(store: AnnotationStore, message: Mapping[str, Any]) -> None:
-    """To the item before the one on screen, of those that the person has answered."""
+    """Go to the item before the one on screen, of those that the person has answered."""
     person = address.value("person")
     answers = store.answers_of(store.person(person) or person)
     item_ids = [answer.item_id for answer in answers]

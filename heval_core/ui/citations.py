@@ -94,11 +94,11 @@ def choose(results: Reader) -> Shown:
 
 
 def choose_measure(shown: Shown) -> tuple[str, str]:
-    """The chip of measure and masking of the figure on top."""
+    """Offer measure and masking of the figure on top, in a chip."""
     measured = set(shown.cells.dropna(subset=["value"])["measure"])
     measures = [measure for measure in CHOSEN if measure in measured] or ["f1"]
     maskings = [masking for masking in MASKINGS if masking in set(shown.cells["masking"])] or ["full"]
-    measure, masking = address.asked("measure", measures), address.asked("masking", maskings)
+    measure, masking = address.requested("measure", measures), address.requested("masking", maskings)
     with st.popover(f"Measure **{plain(CITATION_MEASURES[measure].title)}**, {masking}"):
         address.one_of("Measure", measures, "measure", titles=titles(CITATION_MEASURES), menu=True)
         address.one_of("Masking", maskings, "masking", titles=titles(MASKINGS))
@@ -119,7 +119,7 @@ _SHORT = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": 
 
 
 def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
-    """Which reader is best, and how well it puts back what each writer cited; or that none is better than a control.
+    """Say which reader is best, and how well it puts back what each writer cited; or that none is better than a control.
 
     cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
     """
@@ -151,15 +151,15 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
             )
         if rivals := [key for key in ranks.controls if not names.control(key)]:
             how, than = ("better", "than") if rivals[0] in ranks.better else ("as well", "as")
-            how, own = f"{how} {than} that reader" if ahead else how, rows.loc[(writer, rivals[0])]["value"]
-            clause += f"; but the explainer {plain(names.annotator(rivals[0]))} does {how} ({number(own)})"
+            how, rival = f"{how} {than} that reader" if ahead else how, rows.loc[(writer, rivals[0])]["value"]
+            clause += f"; but the explainer {plain(names.annotator(rivals[0]))} does {how} ({number(rival)})"
         clauses.append(f"on explanations by **{plain(writer)}**: {clause}")
     # Who only guesses, or is not ahead of a control, is not best.
     return sentences([*([f"best reader: {next(iter(best.values()))}"] if shared and better else []), *clauses])
 
 
 def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
-    """The answer in a sentence, what a click leads to, the figure; then what the model used, who agrees, and the numbers."""
+    """Draw the answer in a sentence, what a click leads to, and the figure; then the explainers, agreement, and numbers."""
     with st.container(key="answer"):
         st.markdown(answer(shown.cells, measure, masking, shown.writers, shown.names))
     notes = [_most(shown)] if (measure, masking) == ("f1", "full") else []
@@ -178,7 +178,7 @@ def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
 
 
 def _most(shown: Shown) -> str:
-    """How high the F1 of all passages can be."""
+    """Say how high the F1 of all passages can be."""
     all_omitted = shown.cells[(shown.cells["measure"] == "omitted") & (shown.cells["masking"] == "full")]
     omitted = all_omitted[all_omitted["writer"].isin(shown.writers)].dropna(subset="value")
     most = ", ".join(f"{number(1 - row.value)} on {plain(row.writer)}" for row in omitted.itertuples())
@@ -186,7 +186,7 @@ def _most(shown: Shown) -> str:
 
 
 def _selection(results: Reader, shown: Shown, measure: str, masking: str) -> None:
-    """The bar above the figure: what the clicked mark is, and its claims."""
+    """Draw the bar above the figure: what the clicked mark is, and its claims."""
     known = {(row.writer, row.annotator) for row in shown.cells.itertuples()}
     if not MARK.is_one(lambda *id: id in known):
         return
@@ -216,7 +216,7 @@ def _explainers(shown: Shown) -> None:
 
 
 def _pick_explainer(id: Sequence[str]) -> None:
-    """To the claims of the writer whose mark it is: for a wrong marker to those that have one."""
+    """Go to the claims of the writer whose mark it is: for a wrong marker to those that have one."""
     _to_claims(only="wrong_marker" if id[-1] == "wrong_marker" else None, writer=id[0])
 
 
@@ -278,7 +278,7 @@ def choose_claims(shown: Shown) -> CitationFilter:
 
 
 def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: DeltaGenerator) -> None:
-    """Steps and list, then the claim. bar: where the steps stand."""
+    """Draw steps and list, then the claim. bar: where the steps stand."""
     ids = query(results, Reader.explanation_ids, chosen)
     position, id = listing.position_among(ids, "explanation", lambda id: query(results, Reader.explanation, id))
     with bar:
@@ -298,7 +298,7 @@ def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: Delta
 
 
 def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -> None:
-    """The claim with its evidence, and the explanation with everybody's marks."""
+    """Draw the claim with its evidence, and the explanation with everybody's marks."""
     explanation, recoveries = query(results, Reader.explanation, id), query(results, Reader.recoveries, id)
     explained = explanation.explained
     picked = address.known("passage", explained.selected, "passage")
@@ -307,14 +307,14 @@ def _claim(results: Reader, shown: Shown, position: listing.Position, id: str) -
     verdict = f"The claim came with the verdict “{explained.claim.verdict}”. " if explained.claim.verdict else ""
     data["facts"] = f"{verdict}{explained.writer} explains it below. One citation is hidden: a reader has to put it back."
 
-    def asked(said: str) -> None:
-        what, _, value = said.rpartition(" ")[0].partition(" ")
+    def act(message: str) -> None:
+        what, _, value = message.rpartition(" ")[0].partition(" ")
         if what == "passage" and value.isdecimal():
             address.put(passage=value)
         elif what == "step" and value in ("1", "-1"):
             _show(position.beside(int(value)))
 
-    component("citations", "one_claim", data, asked=asked)
+    component("citations", "one_claim", data, asked=act)
 
 
 def _show(id: str | None) -> None:

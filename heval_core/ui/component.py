@@ -21,8 +21,8 @@ def _declared(name: str) -> Any:
 def component(name: str, key: str, data: Any, width: str = "stretch", **heard: Callable[[Any], None]) -> None:
     """Draw the component of this name. heard: of each value that its script sets, what is called with it."""
 
-    def told(what: str) -> None:
+    def changed(what: str) -> None:
         if value := (st.session_state.get(key) or {}).get(what):
             heard[what](value)
 
-    _declared(name)(key=key, data=data, width=width, **{f"on_{what}_change": partial(told, what) for what in heard})
+    _declared(name)(key=key, data=data, width=width, **{f"on_{what}_change": partial(changed, what) for what in heard})

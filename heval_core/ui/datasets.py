@@ -52,10 +52,10 @@ BAR = MarkSelection("bar", ("dataset", "regime", "outcome"))
 
 def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """Draw a bar per dataset and regime; a click leads to its instances."""
-    asked, kept = int(outcomes["instances"].sum()), outcomes[~outcomes["dropped"]]
-    usable = int(kept["instances"].sum())
-    from_memory = int(kept[kept["outcome"] == "M"]["instances"].sum()) / max(usable, 1)
-    verdict = f"{percent(usable / asked)} of {asked:,} questions were usable."
+    questions, answered = int(outcomes["instances"].sum()), outcomes[~outcomes["dropped"]]
+    usable = int(answered["instances"].sum())
+    from_memory = int(answered[answered["outcome"] == "M"]["instances"].sum()) / max(usable, 1)
+    verdict = f"{percent(usable / questions)} of {questions:,} questions were usable."
     st.markdown(f"{verdict} {percent(from_memory)} of their answers came from memory.")
     names = names_of(results)
     dropped = [reason for reason in DROP_REASONS if reason in set(outcomes["outcome"])]
@@ -138,7 +138,7 @@ def _help(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def matching(results: Reader, chosen: Filter) -> None:
-    """Do first token and text agree on the groups? Nothing where answers were not asked as text."""
+    """Draw whether first token and text agree on the groups; nothing where answers were not asked as text."""
     agreement = query(results, text_agreement, chosen)
     if agreement.empty:
         return

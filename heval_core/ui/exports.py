@@ -57,7 +57,7 @@ def table_exports(
     *,
     latex: Callable[[], Sequence[Table]] | None = None,
 ) -> None:
-    """Download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for.
+    """Draw download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for.
 
     about: what the table is of, such as its measure and filter: columns of CSV and Parquet, sentences of LaTeX. latex: makes
     the tables of a paper; by default the frame is one.

@@ -27,8 +27,8 @@ from heval_core.ui.published_results import names_of, query
 SHOWN = 25
 
 
-def draw(results: Reader, chosen: Filter, made: Board) -> None:
-    """The figure, in the board's order; below it the instances of the mark that was clicked, or of what is chosen there."""
+def draw(results: Reader, chosen: Filter, board: Board) -> None:
+    """Draw the figure, in the board's order, and below it the instances of the clicked mark, or of what is chosen there."""
     counts = query(results, patterns_under, chosen)
     if counts.empty:
         st.info(
@@ -39,8 +39,10 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
     names, shares = names_of(results), shares_of(counts)
     compared, explainers = side_by_side(shares), set(counts["explainer"])
     ran_on_all = set(compared["explainer"])
-    methods = sorted((key for key in made.overall.methods if key in ran_on_all), key=lambda key: key != conclusion(made).best)
-    ranked = [row.key for row in made.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
+    methods = sorted(
+        (key for key in board.overall.methods if key in ran_on_all), key=lambda key: key != conclusion(board).best
+    )
+    ranked = [row.key for row in board.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
     with st.container(key="answer"):
         st.markdown(_verdict(compared, methods, names))
     if few := sorted(map(names.explainer, set(shares["explainer"]) - ran_on_all)):
@@ -54,8 +56,10 @@ def draw(results: Reader, chosen: Filter, made: Board) -> None:
 
 
 def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
-    """Who puts the answer first most often, and how often the recommended and the last method of the board do. shares: of
-    `shares_of`. ranked: methods, the recommended one first."""
+    """Say who puts the answer first most often, and how often the recommended and the last method of the board do.
+
+    shares: of `shares_of`. ranked: methods, the recommended one first.
+    """
     right = shares[shares["pattern"] == "answer"].set_index("explainer")
     if not ranked or right.empty:
         return "No method with a rank is left under these filters."
@@ -70,23 +74,25 @@ def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
         else " to ".join(percent(end) for end in (right["share"][best[-1]], right["share"][best[0]]))
     )
     guessing = percent(right["chance"][best[0]])
-    said = [f"{who(best, bold)} {'puts' if len(best) == 1 else 'put'} the answer first in {often} (guessing: {guessing})."]
+    sentences = [
+        f"{who(best, bold)} {'puts' if len(best) == 1 else 'put'} the answer first in {often} (guessing: {guessing})."
+    ]
     if ranked[0] not in best:
-        said.append(f"{bold(ranked[0])}, which *Overall* recommends, does so in {_share(right.loc[ranked[0]])}.")
+        sentences.append(f"{bold(ranked[0])}, which *Overall* recommends, does so in {_share(right.loc[ranked[0]])}.")
     if ranked[-1] not in (ranked[0], *best) and (kind := _failure(shares, ranked[-1])):
         first = PATTERNS[kind].title.lower()
-        said.append(f"{bold(ranked[-1])} does so in {_share(right.loc[ranked[-1]])}; most often first: *{first}*.")
-    return " ".join(said)
+        sentences.append(f"{bold(ranked[-1])} does so in {_share(right.loc[ranked[-1]])}; most often first: *{first}*.")
+    return " ".join(sentences)
 
 
 def _failure(shares: pd.DataFrame, explainer: str) -> str:
-    """The pattern of what it puts first most often where that is not the answer; "" if nothing is known of it."""
+    """Return the pattern of what it puts first most often where that is not the answer; "" if nothing is known of it."""
     wrong = shares[(shares["explainer"] == explainer) & (shares["pattern"] != "answer")]
     return "" if wrong.empty else str(wrong.loc[wrong["share"].idxmax(), "pattern"])
 
 
 def _share(row: pd.Series) -> str:
-    """`72 % [66, 78]`, in Markdown."""
+    """Write a share in Markdown: `72 % [66, 78]`."""
     return interval(row["share"], row["low"], row["high"], SHARE).replace("[", r"\[").replace("]", r"\]")
 
 
@@ -98,7 +104,10 @@ def _pick(id: Sequence[str]) -> None:
 def _examples(
     results: Reader, chosen: Filter, explainers: list[str], worst: str, counts: pd.DataFrame, names: Names
 ) -> tuple[str, str, str]:
-    """Which instances, and these; at first those of the worst explainer's commonest failure. Returns the id of their mark."""
+    """Offer which instances, and draw these; at first those of the worst explainer's commonest failure.
+
+    Return the id of their mark.
+    """
     titles = {key: names.explainer(key) for key in explainers}
     patterns = list(PATTERNS)
     everywhere = {ALL: "all datasets"} | {key: names.dataset(key) for key in counts["dataset"].unique()}

@@ -115,7 +115,8 @@ def _verdict(points: pd.DataFrame) -> str:
 
 def people(results: Reader, chosen: Filter) -> None:
     """Draw answers that people wrote, where a chosen model has read them."""
-    if len(cells := query(results, Reader.quoted, Filter(model=chosen.model))):
+    cells = query(results, Reader.quoted, Filter(model=chosen.model))
+    if len(cells):
         st.subheader(QUOTED)
         draw_table(results, quoted_table(cells, names_of(results)), cells, "quoted")
 

@@ -35,13 +35,13 @@ _HELP = {
 
 
 def row(key: str = "filters", **looks: Any) -> DeltaGenerator:
-    """The chips of a page, side by side; or what stands in a line with them."""
+    """Return a container in a row: for the chips of a page, or for what stands in a line with them."""
     return st.container(key=key, horizontal=True, gap="xsmall", vertical_alignment="center", **looks)
 
 
 @contextmanager
 def tabs_and_chips(results: Reader, page: str, titles: Mapping[str, str]) -> Iterator[tuple[str, DeltaGenerator]]:
-    """The top of a page: its tabs, and in a line with them the chips that the block draws and the page's link.
+    """Draw the top of a page: its tabs, and in a line with them the chips that the block draws and the page's link.
 
     titles: of the tabs, by their keys. Yields the tab, and a place between tabs and chips.
     """
@@ -59,27 +59,28 @@ def _options(choices: pd.DataFrame, column: str) -> list[str]:
     return [value for value in order if value in values] + [value for value in values if value not in order]
 
 
-def kept(results: Reader, *, explained: bool) -> pd.DataFrame:
-    """What there is to choose from, without dropped instances. explained: only where explainers ran, if any did."""
+def usable(results: Reader, *, explained: bool) -> pd.DataFrame:
+    """Return what there is to choose from, without dropped instances. explained: only where explainers ran, if any did."""
     choices = query(results, Reader.choices)
     choices = choices[choices["group"] != "dropped"]
     return choices[choices["explained"]] if explained and choices["explained"].any() else choices
 
 
 def plain_regimes(choices: pd.DataFrame) -> pd.DataFrame:
-    """Without regimes that have a decoy or a length."""
+    """Leave out regimes that have a decoy or a length."""
     return choices[~choices["regime"].str.contains(".", regex=False)]
 
 
 def filter_bar(
     results: Reader, columns: tuple[str, ...], *, explained: bool = False, sliced: bool = False, by_result: bool = False
 ) -> Filter:
-    """One chip, `2 models · 1 dataset · all regimes`, that opens. Nothing chosen means everything, but of one technique and
-    without decoys and lengths.
+    """Draw one chip, `2 models · 1 dataset · all regimes`, that opens.
 
-    explained: see `kept`. sliced, by_result: see `_slice`.
+    Return what is chosen; nothing chosen means everything, but of one technique and without decoys and lengths.
+
+    explained: see `usable`. sliced, by_result: see `_slice`.
     """
-    choices = kept(results, explained=explained)
+    choices = usable(results, explained=explained)
     choices = choices if "regime" in columns else plain_regimes(choices)
     chosen: dict[str, Any] = {}
     with st.popover(_chip(results, columns, choices), icon=":material/filter_alt:"):
@@ -99,7 +100,7 @@ def filter_bar(
 
 
 def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str:
-    """What the closed filter says."""
+    """Return what the closed filter says."""
     names, parts, usual = names_of(results), list[str](), plain_regimes(choices)
     for column in columns:
         chosen = [value for value in address.values(column) if value in set(choices[column])]
@@ -111,8 +112,8 @@ def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str
 
 
 def counts(results: Reader, chosen: Filter) -> str:
-    """`5 models · 2 datasets · 8,542 instances`: the one place that counts what a filter leaves."""
-    choices = kept(results, explained=True)
+    """Count what a filter leaves, here alone: `5 models · 2 datasets · 8,542 instances`."""
+    choices = usable(results, explained=True)
     choices = choices if chosen.regime else plain_regimes(choices)
     for column in ("model", "dataset", "regime", "technique"):
         if values := getattr(chosen, column):
@@ -122,12 +123,12 @@ def counts(results: Reader, chosen: Filter) -> str:
 
 
 def how_many(results: Reader, chosen: Filter) -> int:
-    """The number of kept instances under a filter: of the list that opens."""
+    """Return the number of kept instances under a filter: of the list that opens."""
     return int(query(results, Reader.ranges, chosen)["instances"].iloc[0])
 
 
 def _technique(results: Reader, techniques: list[str]) -> tuple[str, ...]:
-    """The chosen technique where there are several: numbers of two techniques are never combined."""
+    """Return the chosen technique where there are several: numbers of two techniques are never combined."""
     if len(techniques) < 2:
         address.known("technique", techniques)
         return ()
@@ -190,7 +191,7 @@ def _slice(results: Reader, chosen: Filter, *, by_result: bool) -> Filter:
 
 
 def _held(results: Reader, names: Sequence[str]) -> None:
-    """A chip for each part of the slice that is set; a click removes it."""
+    """Draw a chip for each part of the slice that is set; a click removes it."""
     words = names_of(results).known("explainer") | _CHANGES
     words |= {str(best): title for best, title in _best_titles(results).items()}
     for name in names:
@@ -205,7 +206,7 @@ def _held(results: Reader, names: Sequence[str]) -> None:
 
 
 def _best_titles(results: Reader) -> dict[BestToken, str]:
-    """As in `MechLight first: not the answer`."""
+    """Return titles of best tokens, as in `MechLight first: not the answer`."""
     names, words = names_of(results), {key: word.title.lower() for key, word in PATTERNS.items()}
     return {
         best: f"{names.title('explainer', best.explainer)} first: {words.get(best.pattern, 'not the answer')}"
@@ -220,7 +221,7 @@ def _best(results: Reader) -> tuple[BestToken, ...]:
 
 
 def _changed(results: Reader) -> str:
-    """How BCU differs from Regular's for the same question; nothing to choose where techniques were not compared."""
+    """Offer how BCU differs from Regular's for the same question; nothing to choose where techniques were not compared."""
     if query(results, Reader.technique_cells, Filter()).empty:
         address.known("changed", (), "change of BCU")
         return ""
@@ -230,7 +231,7 @@ def _changed(results: Reader) -> str:
 
 
 def _explained(results: Reader) -> bool:
-    """Only instances with highlights; nothing to choose where there are no others."""
+    """Offer only instances with highlights; nothing to choose where there are no others."""
     if query(results, Reader.choices)["explained"].all():
         address.known("explained", ("true",), "choice of instances with highlights")
         return False
@@ -239,7 +240,7 @@ def _explained(results: Reader) -> bool:
 
 
 def _head(results: Reader, chosen: Filter) -> str:
-    """Of one model: the head that MechLight chose. Heads of different models have nothing but their name in common."""
+    """Offer the heads that MechLight chose, of one model. Heads of different models have nothing but their name in common."""
     counts = query(results, Reader.chosen_heads, chosen)
     if counts["model"].nunique() != 1:
         if address.values("head"):

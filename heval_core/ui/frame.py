@@ -25,7 +25,7 @@ _MARK = "came_through_app"
 
 
 def mark() -> None:
-    """Called by app.py in every run."""
+    """Note that the page came through app.py, which calls this in every run."""
     st.session_state[_MARK] = True
 
 
@@ -42,7 +42,7 @@ def through_app() -> None:
 
 @contextmanager
 def results_page() -> Iterator[Reader]:
-    """A page of the results; below it stands where its numbers come from."""
+    """Open a page of the results; below it stands where its numbers come from."""
     through_app()
     address.notices()
     results = reader()
@@ -52,7 +52,7 @@ def results_page() -> Iterator[Reader]:
 
 @contextmanager
 def watched(page: str) -> Iterator[None]:
-    """A page's error is an id on the page and a trace in the log."""
+    """Show a page's error as an id, with its trace in the log."""
     try:
         yield
     except HEvalError as error:  # written for users
@@ -73,7 +73,7 @@ OWN_PROMPT = "Your prompt"
 
 
 def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
-    """Stylesheet, links to all pages with the view that goes along, and the key that opens the form.
+    """Draw the stylesheet, links to all pages with the view that goes along, and the key that opens the form.
 
     All in one row: a narrow window has the links in a menu. The form is open on its own page alone.
     """
@@ -105,7 +105,7 @@ _CALLED |= {"usable": "usable questions"}
 
 
 def draw_provenance(results: Reader) -> None:
-    """A line with the snapshot; runs, models, datasets and libraries when it is opened."""
+    """Draw a line with the snapshot; runs, models, datasets and libraries when it is opened."""
     label = f"Where these numbers come from · snapshot {results.snapshot_id}, published {results.published_at:%Y-%m-%d}"
     foot = st.expander(label, icon=":material/verified:", type="compact", key="provenance", on_change="rerun")
     if not foot.open:
@@ -125,7 +125,8 @@ def draw_provenance(results: Reader) -> None:
         _table("Models, by revision", readable(query(results, Reader.models), _MODELS))
         titled = datasets.assign(dataset=datasets["dataset"].map(names_of(results).dataset))
         _table("Datasets, by fingerprint", readable(titled, _DATASETS))
-    if len(libraries := query(results, Reader.libraries)):
+    libraries = query(results, Reader.libraries)
+    if len(libraries):
         with right:
             _table("Libraries of the newest run", libraries)
 
@@ -136,7 +137,7 @@ def _table(caption: str, table: pd.DataFrame) -> None:
 
 
 def readable(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Those of these columns that are there: times to the minute, dashes for what is missing, commits in short."""
+    """Return those of these columns that are there: times to the minute, dashes for what is missing, commits in short."""
     kept_columns = {}
     for name in filter(table.columns.__contains__, columns):
         values = table[name]

@@ -47,33 +47,36 @@ class HeadMap:
 
 
 def head_at(name: str) -> tuple[int, int]:
-    """`L2H1` ▶ (2, 1)."""
+    """Return layer and index of a head: `L2H1` ▶ (2, 1)."""
     layer, head = name[1:].split("H")
     return int(layer), int(head)
 
 
 def picked_row(results: Reader, instance: StoredInstance, name: str) -> ReadingRow | str:
-    """The attention of a head as a row of the surface; a sentence where it was not kept and the model is not here."""
+    """Return the attention of a head as a row of the surface; a sentence where it was not kept and the model is not here."""
     layer, head = head_at(name)
     scores = results.head_attention(instance.instance_id, layer, head)
     if scores is None:
         try:
             with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
-                scores = _told(instance, {"op": "heads"})[layer][head]
+                scores = _ask_model(instance, {"op": "heads"})[layer][head]
         except HEvalError as error:
             return f"The attention of {name} was not kept for this instance (--keep-heads), and cannot be computed. {error}"
     about = "Where the head that you picked looks from the last token."
     return ReadingRow(name, f"head {name}", False, scores, about=about, picked=True)
 
 
-def _identity(own: StoredInstance) -> tuple[str, ...]:
-    """What tells instances apart: other results may have one of the same id, of another revision."""
-    return own.instance_id, own.model, own.revision, own.prompt, str(own.predicted_id)
+def _identity(instance: StoredInstance) -> tuple[str, ...]:
+    """Return what tells instances apart: other results may have one of the same id, of another revision."""
+    return instance.instance_id, instance.model, instance.revision, instance.prompt, str(instance.predicted_id)
 
 
 @st.cache_data(max_entries=16, show_spinner=False, hash_funcs={StoredInstance: _identity})
-def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
-    """What the model answers about an instance. Raises HEvalError where it is not there, or answers otherwise than stored."""
+def _ask_model(instance: StoredInstance, request: dict[str, Any]) -> Any:
+    """Return what the model answers about an instance.
+
+    Raises HEvalError where it is not there, or answers otherwise than stored.
+    """
     model = str(installed(instance.model, instance.revision))
     about = {"model": model, "prompt": instance.prompt, "template": instance.template}
     return ask(cast(HeadsRequest, {**request, **about, "expected": asked_as_stored(instance)}))
@@ -82,8 +85,10 @@ def _told(instance: StoredInstance, request: dict[str, Any]) -> Any:
 def with_map(
     results: Reader, instance: StoredInstance, heads: HeadMap | None, rows: list[ReadingRow], pick: str
 ) -> tuple[list[ReadingRow], dict[str, Any] | None]:
-    """The rows with a picked head's, and what the surface draws of all heads. Where it was not stored what the answer needs of
-    each, the model can be asked."""
+    """Return the rows with a picked head's, and what the surface draws of all heads.
+
+    Where it was not stored what the answer needs of each, the model can be asked.
+    """
     if heads is None:
         return rows, None
     picked = picked_row(results, instance, pick) if pick else None
@@ -95,7 +100,7 @@ def with_map(
     if need is None and foil is not None and address.value("need") == "true":
         try:
             with st.spinner("Asking the model without each of its heads; the first time it has to be loaded …"):
-                need = _told(instance, {"op": "need", "answer": instance.predicted_id, "foil": foil.token_id})
+                need = _ask_model(instance, {"op": "need", "answer": instance.predicted_id, "foil": foil.token_id})
         except HEvalError as error:
             refused = str(error)
     lead = f"{pick} instead of {heads.chosen}" if pick else f"{heads.chosen} chosen"
@@ -118,7 +123,7 @@ def with_map(
 
 
 def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[ReadingRow], pick: str, answer: str) -> Phrase:
-    """The picked head beside the chosen one: in S, and in the rank of the answer."""
+    """Compare the picked head with the chosen one: in S, and in the rank of the answer."""
     pieces: Phrase = [("", f", {number(heads.of(heads.chosen) - heads.of(pick))} less than the chosen head.")]
     ranks = answer_ranks(instance, [row for row in rows if row.picked or row.explainer == "mechlight"])
     if pick in ranks and "mechlight" in ranks:
@@ -127,7 +132,10 @@ def _of_picked(instance: StoredInstance, heads: HeadMap, rows: list[ReadingRow],
 
 
 def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
-    """What the answer's lead loses without each head: a dot each, the largest losses named. lost: in the order of names."""
+    """Return what the answer's lead loses without each head: a dot each, the largest losses named.
+
+    lost: in the order of names.
+    """
     losses = {name: float(loss) for name, loss in zip(heads.names, lost, strict=True)}
     of_chosen = losses[heads.chosen]
     more = sum(loss > of_chosen for loss in losses.values())
@@ -146,7 +154,7 @@ def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
 
 
 def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
-    """A square for each head of a model under the filter."""
+    """Draw a square for each head of a model under the filter."""
     counts = query(results, Reader.chosen_heads, chosen)
     counts = counts[counts["model"] == model]
     if counts.empty:

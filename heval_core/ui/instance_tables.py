@@ -106,14 +106,14 @@ def _strip(results: Reader, instance: StoredInstance, answers: pd.DataFrame) -> 
                 f"{plain(title)}: **{plain(text)}** {mark}",
                 key=f"under_{row['instance_id']}",
                 type="primary" if here else "secondary",
-                help=_told(row),
+                help=_bcu_in_words(row),
                 on_click=listing.show_instance,
                 args=(str(row["instance_id"]),),
                 kwargs={"technique": None if row["technique"] == TECHNIQUE else row["technique"]},  # the list is of one
             )
 
 
-def _told(row: dict[str, Any]) -> str:
+def _bcu_in_words(row: dict[str, Any]) -> str:
     if pd.isna(row["bcu"]):
         return "No BCU: metrics leave this answer out."
     verdict = "what" if row["bcu"] == 1 else "not what"

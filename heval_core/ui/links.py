@@ -19,7 +19,7 @@ from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, filters
 from heval_core.ui.component import component
-from heval_core.ui.published_results import ASKED
+from heval_core.ui.published_results import WHICH_RESULTS
 
 INSTANCES = "pages/instances.py"
 _ROUNDING = 1e-6
@@ -28,19 +28,19 @@ GROUPS_OF_PART = {"balanced": compared_groups(2), "all": (), f"all{PROTECTED}": 
 
 
 def link_to(label: str, chosen: Filter, sort: str = "", descending: bool = False) -> None:
-    """A link to the instances under a filter. sort: a key of SORTED_BY; as stored where it is empty."""
+    """Draw a link to the instances under a filter. sort: a key of SORTED_BY; as stored where it is empty."""
     st.page_link(INSTANCES, label=plain(label), icon=":material/article:", query_params=parameters(chosen, sort, descending))
 
 
-def link_behind(results: Reader, own: Filter, explainer: str, measure: Measure | None = None) -> None:
-    """A link to the instances that a mark of an explainer counts, those first on which it does worst by the measure."""
+def link_behind(results: Reader, counted: Filter, explainer: str, measure: Measure | None = None) -> None:
+    """Draw a link to the instances that a mark of an explainer counts, those first on which it does worst by the measure."""
     sort = order_of(measure, explainer) if measure else ""
     lowest_last = bool(sort and measure and measure.best == "low")
-    link_to(f"Open its {filters.how_many(results, own):,} instances", own, sort, lowest_last)
+    link_to(f"Open its {filters.how_many(results, counted):,} instances", counted, sort, lowest_last)
 
 
 def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict[str, list[str]]:
-    """What the controls of the Instances page read back from the address. They show positions as whole percents."""
+    """Return what the controls of the Instances page read back from the address. They show positions as whole percents."""
     by_name: dict[str, list[str]] = {}
     for name, value in {**vars(chosen), "sort": sort, "descending": descending}.items():
         if name == "answer_at" and value:
@@ -51,16 +51,19 @@ def parameters(chosen: Filter, sort: str = "", descending: bool = False) -> dict
         elif value:
             by_name[name] = [value] if isinstance(value, str) else [str(item) for item in value]
     # The number of tokens that count, and of which results, go along, as in the navigation.
-    return by_name | {name: [address.value(name)] for name in ("k", ASKED) if address.value(name)}
+    return by_name | {name: [address.value(name)] for name in ("k", WHICH_RESULTS) if address.value(name)}
 
 
 def of_part(chosen: Filter, measure: Measure, regime: str, part: str, **more: Any) -> Filter:
-    """The instances that a part of a measure is of in a regime, under the filter of a figure. more: such as a model."""
+    """Return the instances that a part of a measure is of in a regime, under the filter of a figure. more: such as a model."""
     return replace(chosen, regime=(regime,), group=groups_of(measure, part, regime) or chosen.group, **more)
 
 
 def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
-    """The groups whose instances a cell's part is made of; none where all are. Most parts compare the regime's two groups."""
+    """Return the groups whose instances a cell's part is made of; none where all are.
+
+    Most parts compare the regime's two groups.
+    """
     if document_of(part) is not None:
         return (part,)
     compared = compared_groups(read_key(regime).documents)
@@ -68,13 +71,13 @@ def groups_of(measure: Measure, part: str, regime: str) -> tuple[str, ...]:
 
 
 def href(page: str, parameters: Mapping[str, str | list[str]]) -> str:
-    """The address of a page, relative to the Overview. page: as in its address."""
+    """Return the address of a page, relative to the Overview. page: as in its address."""
     encoded = urlencode(parameters, doseq=True)
     return f"{page}?{encoded}" if encoded else page
 
 
 def follow() -> None:
-    """Makes links of the class `soft` on this page such links."""
+    """Make links of the class `soft` on this page such links."""
     component("soft_links", "soft_links", {})
 
 

@@ -35,7 +35,7 @@ class Position(NamedTuple):
     at: int | None
 
     def beside(self, step: int) -> str | None:
-        """The id some steps on; from outside of the list, the first."""
+        """Return the id some steps on; from outside of the list, the first."""
         index = 0 if self.at is None else self.at + step
         return self.ids[index] if 0 <= index < len(self.ids) else None
 
@@ -48,7 +48,7 @@ class Position(NamedTuple):
 
 
 def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> tuple[Position, str | None]:
-    """Position, and what is shown: the link's, else the first; None if there is none.
+    """Return the position, and what is shown: the link's, else the first; None if there is none.
 
     What the link names is shown under any filter; the next and previous ones are inside the filter. name: the parameter of
     the link. find: raises HEvalError for what there is not at all.
@@ -68,7 +68,7 @@ def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> 
 
 
 def steps(position: Position, go: Callable[[str | None], None], what: str) -> None:
-    """The drawer's button; previous, where one is, and next. go: shows an id. what: an `instance` or a `claim`."""
+    """Draw the drawer's button; previous, where one is, and next. go: shows an id. what: an `instance` or a `claim`."""
     toggle, looks = ("open", "secondary") if address.value("list") != "open" else (None, "primary")
     st.button("List", key="list", icon=":material/menu:", on_click=address.setter(list=toggle), type=looks)
     back, forward = position.beside(-1), position.beside(1)
@@ -81,7 +81,7 @@ def steps(position: Position, go: Callable[[str | None], None], what: str) -> No
 
 @contextmanager
 def beside_drawer(draw: Callable[[], None]) -> Iterator[None]:
-    """The drawer, where it is open, and beside it what the block draws. draw: the drawer."""
+    """Draw the drawer, where it is open, and beside it what the block draws. draw: the drawer."""
     columns = st.container(horizontal=True, gap="medium", key="list_frame")
     if address.value("list") == "open":
         with columns.container(width=264, key="drawer"):
@@ -93,15 +93,15 @@ def beside_drawer(draw: Callable[[], None]) -> Iterator[None]:
 def draw_rows(
     position: Position, rows: list[dict[str, Any]], shown: str | None, go: Callable[..., None], what: str, legend: Any = ()
 ) -> None:
-    """A page of a list, whose rows open what they stand for.
+    """Draw a page of a list, whose rows open what they stand for.
 
     rows: id, title, about, and the ranks of the answer with their colours where there are some. shown: the id on the page.
     go: shows an id. what: the rows, in the plural. legend: titles and colours of the ranks.
     """
     page, pages = position.page
 
-    def asked(said: str) -> None:
-        action, _, value = said.partition(" ")
+    def act(message: str) -> None:
+        action, _, value = message.partition(" ")
         if action == "open" and value in position.ids:
             go(value)
         elif action == "page" and value.isdecimal():
@@ -109,7 +109,7 @@ def draw_rows(
 
     data = {"rows": rows, "shown": shown, "page": page, "pages": pages, "first": (page - 1) * PAGE + 1}
     data |= {"count": len(position.ids), "what": what, "legend": list(legend)}
-    component("list", "list_rows", data, asked=asked)
+    component("list", "list_rows", data, asked=act)
 
 
 # The filter, narrowed by the search, the order as the database has it, and whether the highest come first.
@@ -117,8 +117,11 @@ Listed = tuple[Filter, str | ScoreOrder, bool]
 
 
 def listed_instances(results: Reader, chosen: Filter) -> tuple[Listed, Position, str | None]:
-    """The instances that the address asks for, the position among them, and the one shown. Shows an error for a bad search."""
-    order = SORTED_BY[address.asked("sort", list(SORTED_BY), AS_STORED, "order")]
+    """Return the instances that the address asks for, the position among them, and the one shown.
+
+    Shows an error for a bad search.
+    """
+    order = SORTED_BY[address.requested("sort", list(SORTED_BY), AS_STORED, "order")]
     listed = replace(chosen, search=address.value("search")), order, bool(address.known("descending", (True,)))
     try:
         ids = query(results, Reader.instance_ids, *listed)
@@ -137,7 +140,7 @@ def show_instance(instance_id: str | None, **more: Any) -> None:
 
 
 def draw_instances(results: Reader, listed: Listed, position: Position, shown: str | None) -> None:
-    """Search, order, and a page of the instances. shown: the one on the page."""
+    """Draw the search, the order, and a page of the instances. shown: the one on the page."""
     st.markdown(f"**{len(position.ids):,} instances**")
     address.text("Search prompts and answers", "search", "search: a word, or a regular expression")
     explainers = names_of(results).known("explainer")
@@ -154,7 +157,7 @@ def draw_instances(results: Reader, listed: Listed, position: Position, shown: s
 
 
 def order_title(name: str, titles: dict[str, str]) -> str:
-    """An order as people read it: `rank of the answer, Feature ablation`."""
+    """Return an order as people read it: `rank of the answer, Feature ablation`."""
     key = getattr(SORTED_BY[name], "explainer", "")
     if key not in titles:
         return f"order: {name}"
@@ -169,6 +172,6 @@ def order_title(name: str, titles: dict[str, str]) -> str:
 
 def _line(row: dict[str, Any], ranked: dict[str, str]) -> dict[str, Any]:
     best = {key: row[name] for key, name in ranked.items()}
-    ranks = [{"color": colour(key), "rank": round(1 / own, 1) if own and own == own else None} for key, own in best.items()]
+    ranks = [{"color": colour(key), "rank": round(1 / one, 1) if one and one == one else None} for key, one in best.items()]
     about = f"{row['answer']} ({row['group']})"
     return {"id": row["instance_id"], "title": row["subject"], "about": about, "tokens": row["tokens"], "ranks": ranks}

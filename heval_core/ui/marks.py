@@ -87,12 +87,12 @@ def draw_figures(key: str, *figures: FigurePart | DotFigure, on_pick: OnPick, pi
     picked, as `id_of` writes it.
     """
 
-    def told(picked: str) -> None:
+    def click(picked: str) -> None:
         if mark_id := _texts(json.loads(picked)):
             on_pick(mark_id)
 
     parts = [figure if isinstance(figure, FigurePart) else FigurePart(figure) for figure in figures]
-    component("marks", key, {"html": as_html(*parts), "picked": picked}, picked=told)
+    component("marks", key, {"html": as_html(*parts), "picked": picked}, picked=click)
 
 
 def draw_plotly(results: Reader, figure: Any, key: str, about: str, on_pick: OnPick, **more: Any) -> None:
@@ -104,12 +104,12 @@ def draw_plotly(results: Reader, figure: Any, key: str, about: str, on_pick: OnP
     saved = {"format": "svg", "filename": f"heval-{key.replace('_', '-')}-{results.snapshot_id[:8]}"}
     config = {"displaylogo": False, "modeBarButtonsToRemove": _REMOVED, "toImageButtonOptions": saved}
 
-    def told() -> None:
+    def select() -> None:
         points = st.session_state[key].selection.points
         on_pick(_texts(points[0].get("customdata")) if points else [])
 
     legible(figure, st.context.theme.type == "dark")
-    st.plotly_chart(figure, key=key, on_select=told, selection_mode="points", config=config, alt=about, **more)
+    st.plotly_chart(figure, key=key, on_select=select, selection_mode="points", config=config, alt=about, **more)
 
 
 def draw_instances(table: pd.DataFrame, ids: Sequence[str], key: str, about: str) -> None:

@@ -30,7 +30,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.board import choose_question
 from heval_core.ui.exports import picture, table_exports
-from heval_core.ui.filters import kept
+from heval_core.ui.filters import usable
 from heval_core.ui.marks import MarkSelection
 from heval_core.ui.published_results import names_of, query
 
@@ -39,7 +39,10 @@ _SINK = "If a tokenizer adds no BOS, the first token of the first document becom
 
 
 def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, int]:
-    """question: a key of QUESTIONS; the reader chooses one where none is given. Returns the measure and the k."""
+    """Draw a measure of a question.
+
+    Return the measure and the k. question: a key of QUESTIONS; the reader chooses one where none is given.
+    """
     answer = st.container(key="answer")
     with st.container(horizontal=True, key="measure_row", vertical_alignment="center"):
         chosen_question = question or choose_question()
@@ -78,41 +81,41 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
 _NAMED = 3
 
 
-def verdict(found: Measured, names: Names) -> str:
-    """Who is best, by how much, and who is below chance: from the numbers on screen."""
-    ranking = found.ranking(found.overall, names.controls)
-    means = found.in_unit(found.overall).set_index("explainer")
+def verdict(values: Measured, names: Names) -> str:
+    """Say who is best, by how much, and who is below chance: from the numbers on screen."""
+    ranking = values.ranking(values.overall, names.controls)
+    means = values.in_unit(values.overall).set_index("explainer")
     nothing = "Nothing is available under these filters; the table below says why."
 
     def bold(key: str) -> str:
         return f"**{plain(names.explainer(key))}**"
 
     def short(key: str) -> str:
-        return f"{number(means.loc[key, 'at'])}{f' {found.unit}' if key == ranking.best[0] else ''}"
+        return f"{number(means.loc[key, 'at'])}{f' {values.unit}' if key == ranking.best[0] else ''}"
 
-    if found.measure.best == "zero":
-        nearest = next((key for key in found.ranked(list(means.index)) if key not in names.controls), "")
+    if values.measure.best == "zero":
+        nearest = next((key for key in values.ranked(list(means.index)) if key not in names.controls), "")
         if not nearest:
             return nothing
-        mean, away = means.loc[nearest].to_dict(), f"{number(found.away[nearest])} {found.measure.unit} away"
+        mean, away = means.loc[nearest].to_dict(), f"{number(values.away[nearest])} {values.measure.unit} away"
         distance = f"{away} on average over {int(mean['cells'])} cells"
-        return f"{bold(nearest)} stays nearest to chance: {distance}. Its mean is {found.told(mean)}."
+        return f"{bold(nearest)} stays nearest to chance: {distance}. Its mean is {values.told(mean)}."
     if not ranking.methods:
         return nothing
-    ranking, below = ranking._replace(below=()), _wrong_side(found, ranking.methods, bold)
-    clauses = valued(ranking, AT[found.measure.question], bold, lambda key: found.told(means.loc[key].to_dict()), short)
+    ranking, below = ranking._replace(below=()), _wrong_side(values, ranking.methods, bold)
+    clauses = valued(ranking, AT[values.measure.question], bold, lambda key: values.told(means.loc[key].to_dict()), short)
     return f"{sentences(clauses)} {below}".strip()
 
 
 def _wrong_side(measured: Measured, methods: Sequence[str], bold: NameOf) -> str:
-    """Which methods' whole intervals lie on the wrong side of chance, in how many cells."""
+    """Say which methods' whole intervals lie on the wrong side of chance, in how many cells."""
     counts = measured.wrong_side.loc[list(methods)].query("wrong > 0").sort_values("wrong", ascending=False, kind="stable")
     phrases = [f"{bold(str(key))} in {row['wrong']} of {row['numbers']}" for key, row in counts.head(_NAMED).iterrows()]
     return f"Worse than guessing: {', '.join(phrases)} comparisons." if phrases else ""
 
 
 def choose_measure(results: Reader, chosen: Filter, question: str) -> Measure:
-    """The measure of a question that is asked for, kept in the link; in the way in which it was measured, if in one only."""
+    """Offer the measures of a question; where one was measured in one way only, the chosen one in that way."""
     by_title = measures_of(question)
     names = [name for name, measure in by_title.items() if not measure.variant_of]
     link = QUESTIONS[question].link
@@ -130,7 +133,10 @@ def choose_measure(results: Reader, chosen: Filter, question: str) -> Measure:
 
 
 def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: int) -> Measured | None:
-    """In its own unit. metric: the measure's, or a variant of it. None where the chosen regimes do not ask its question."""
+    """Return a measure under a filter, in its unit.
+
+    metric: the measure's, or a variant of it. None where the chosen regimes do not ask its question.
+    """
     regimes = tuple(filter(measure.asks, ordered_regimes(chosen.regime or measure.regimes)))
     if measure.regimes and not regimes:
         return None
@@ -147,7 +153,7 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
 
 
 def _scaled(values: Measured) -> bool:
-    """Whether numbers run from chance to the best possible, where there is a best possible one."""
+    """Return whether numbers run from chance to the best possible, where there is a best possible one."""
     if not values.can_be_scaled:
         address.known("unit", ("native",), "unit")
         return False
@@ -187,8 +193,8 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k:
 
 
 def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names) -> None:
-    """The bar above the figure."""
-    choices = kept(results, explained=True)
+    """Draw the bar above the figure."""
+    choices = usable(results, explained=True)
 
     def known(explainer: str, model: str, dataset: str, regime: str, part: str) -> bool:
         placed = model in (ALL, *choices["model"]) and dataset in (ALL, *choices["dataset"])
@@ -211,7 +217,7 @@ def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names)
 
 
 def _row(values: Measured) -> Mapping[Any, Any] | None:
-    """The mean or the cell of the picked mark."""
+    """Return the mean or the cell of the picked mark."""
     explainer, model, dataset, regime, part = CELL.id
     if model == ALL:
         rows = values.in_unit(values.parts)

@@ -22,7 +22,7 @@ CITE = """@misc{sun2025highlight,
 
 
 def draw(results: Reader) -> None:
-    """Every explainer, metric, technique and dataset with its formula and reference; how to cite, licences, promises."""
+    """Draw every explainer, metric, technique and dataset with its formula and reference; how to cite, licences, promises."""
     st.html(COMPONENTS / "definitions.css")
     st.markdown(
         "A batch job asks each model every question with documents whose answers are known, and runs every explainer on "
@@ -38,7 +38,7 @@ def draw(results: Reader) -> None:
 
 
 def definitions(results: Reader) -> list[tuple[str, list[Definition]]]:
-    """Explainers and techniques in their order, and datasets, those that these results have first."""
+    """Return explainers and techniques in their order, and datasets, those that these results have first."""
 
     def rows(kind: str) -> list[pd.Series]:
         return [row for _, row in query(results, Reader.catalogue, kind).iterrows()]
@@ -54,8 +54,10 @@ def definitions(results: Reader) -> list[tuple[str, list[Definition]]]:
         _of(row, str(row["title"]), families.get(str(row["family"]), str(row["family"])))
         for _, row in query(results, Reader.techniques).iterrows()
     ]
-    asked = {str(name).partition("/")[0] for name in query(results, Reader.choices)["dataset"]}
-    datasets = [_of(row, str(row["title"]), "" if row["key"] in asked else "not in these results") for row in rows("dataset")]
+    included = {str(name).partition("/")[0] for name in query(results, Reader.choices)["dataset"]}
+    datasets = [
+        _of(row, str(row["title"]), "" if row["key"] in included else "not in these results") for row in rows("dataset")
+    ]
     return [
         ("Explainers", methods),
         ("Metrics", [_of(row, str(row["title"])) for row in rows("metric")]),

@@ -17,7 +17,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, board, filters, links, own_answer, own_prompts
 from heval_core.ui.exports import link_button
 from heval_core.ui.marks import draw_figures
-from heval_core.ui.published_results import ASKED, names_of, offered
+from heval_core.ui.published_results import WHICH_RESULTS, names_of, offered
 
 TITLE = "Which highlight explanation can be trusted?"
 # What the folders of results are called.
@@ -25,7 +25,7 @@ _RESULTS = {"own": "Your results", "real": "Real models", "demo": "Models with a
 
 
 def draw_head(results: Reader) -> Filter:
-    """Title, introduction, which results, and the filter. Returns what it asks for."""
+    """Draw title, introduction, which results, and the filter. Return what it asks for."""
     st.html(COMPONENTS / "overview.css")
     with st.container(key="overview_head", horizontal=True):
         with st.container(key="overview_words"):
@@ -46,43 +46,43 @@ def draw_head(results: Reader) -> Filter:
 
 
 def _which_results() -> None:
-    """The switch between results, where there are several."""
+    """Draw the switch between results, where there are several."""
     choices = list(offered())
     if len(choices) > 1:
-        held = address.value(ASKED)
+        held = address.value(WHICH_RESULTS)
         st.session_state["which_results"] = held if held in choices else choices[0]
 
         def change() -> None:  # what the address asked of the others means nothing in these
-            address.forget(**{ASKED: st.session_state["which_results"]})
+            address.forget(**{WHICH_RESULTS: st.session_state["which_results"]})
 
         titles = {"format_func": _RESULTS.get, "label_visibility": "collapsed", "required": True}
         st.segmented_control("Results", choices, key="which_results", on_change=change, **titles)
 
 
 def draw_answer() -> None:
-    """The first example of *Your prompt*, by the same component."""
+    """Draw the first example of *Your prompt*, by the same component."""
     name = next(iter(own_prompts.examples()), "")
-    if (kept := own_prompts.find(name)) is None:
+    if (saved := own_prompts.find(name)) is None:
         return
     st.subheader("One answer, traced")
-    read = f"{plain(kept.asked.model)} read {len(kept.asked.documents)} documents"
+    read = f"{plain(saved.prompt.model)} read {len(saved.prompt.documents)} documents"
     st.caption(f"{read}. Click a word to see what it rests on.")
-    own_answer.draw(name, kept.asked, kept.result, small=True)
+    own_answer.draw(name, saved.prompt, saved.result, small=True)
 
 
-def draw_board(results: Reader, chosen: Filter, made: Board) -> None:
-    """The Leaderboard's figure without its columns, and what it recommends."""
+def draw_board(results: Reader, chosen: Filter, leaderboard: Board) -> None:
+    """Draw the Leaderboard's figure without its columns, and what it recommends."""
     st.subheader("Between guessing (0) and perfect (1)")
-    st.markdown(board.recommendation(made))
+    st.markdown(board.recommendation(leaderboard))
     st.caption(f"{results.note.partition('. ')[0].rstrip('.')}." if results.note else "")
-    figure = by_question(made, names_of(results), compact=True)
+    figure = by_question(leaderboard, names_of(results), compact=True)
 
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id))
-    board.without_numbers(results, made)
+    board.without_numbers(results, leaderboard)
 
 
 def _open(chosen: Filter, id: list[str]) -> None:
-    """A click on a mark: the Leaderboard, with it picked."""
+    """Note a click on a mark, which leads to the Leaderboard with it picked."""
     st.session_state["overview_picked"] = links.parameters(chosen) | {board.MARK.parameter: id}
 
 
@@ -92,11 +92,12 @@ def follow_pick() -> None:
         st.switch_page("pages/leaderboard.py", query_params=parameters)
 
 
-def draw_doors(results: Reader, chosen: Filter, made: Board | None) -> None:
-    same_results: dict[str, str | list[str]] = {ASKED: address.value(ASKED)} if address.value(ASKED) else {}
+def draw_doors(results: Reader, chosen: Filter, leaderboard: Board | None) -> None:
+    which = address.value(WHICH_RESULTS)
+    same_results: dict[str, str | list[str]] = {WHICH_RESULTS: which} if which else {}
     doors = [
         ("Explain your own prompt", "Paste documents, ask, click any word of the answer", "your_prompt"),
-        _wrong(results, chosen, made),
+        _wrong(results, chosen, leaderboard),
         ("Choose a technique", "For documents that are right, wrong or irrelevant", links.href("techniques", same_results)),
     ]
     st.html(render("doors.html", doors=[dict(zip(("title", "about", "link"), door, strict=True)) for door in doors]))
@@ -106,16 +107,16 @@ def draw_doors(results: Reader, chosen: Filter, made: Board | None) -> None:
 _SUSPECT = "mechlight"
 
 
-def pair(made: Board) -> tuple[str, str] | None:
-    """The recommended method, and one that is often wrong where it is right."""
-    best, ranked = conclusion(made).best, made.overall.methods
+def pair(leaderboard: Board) -> tuple[str, str] | None:
+    """Return the recommended method, and one that is often wrong where it is right."""
+    best, ranked = conclusion(leaderboard).best, leaderboard.overall.methods
     if len(ranked) < 2:
         return None
     return best, _SUSPECT if _SUSPECT in ranked and best != _SUSPECT else ranked[-1]
 
 
-def _wrong(results: Reader, chosen: Filter, made: Board | None) -> tuple[str, str, str]:
-    methods, names = pair(made) if made else None, names_of(results)
+def _wrong(results: Reader, chosen: Filter, leaderboard: Board | None) -> tuple[str, str, str]:
+    methods, names = pair(leaderboard) if leaderboard else None, names_of(results)
     if methods is not None:
         right, wrong = methods
         mistakes = replace(chosen, best=(BestToken(right, "answer"), BestToken(wrong, NOT_ANSWER)))

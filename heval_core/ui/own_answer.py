@@ -27,7 +27,7 @@ from heval_core.ui.own_prompts import OwnPrompt
 # Written again after a change: the request, and (the answer's id, the change).
 _AGAIN, _CHANGED = "own_again", "own_changed"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
-_PLACE = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
+_CHANGED_PART = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
 _OLD = "You changed the prompt. This is still the old answer."
 
 
@@ -43,10 +43,10 @@ def _watch() -> None:
     ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
     if ticket is None:
         return
-    asked: OwnPrompt = st.session_state[sidebar.ASKED]
+    prompt: OwnPrompt = st.session_state[sidebar.PROMPT]
     request: Any = ticket.request
     if not ticket.over.is_set():
-        draw("growing", asked, request.get("before") or ticket.partial, status_of(ticket) | {"more": request.get("more")})
+        draw("growing", prompt, request.get("before") or ticket.partial, status_of(ticket) | {"more": request.get("more")})
         return
     st.session_state[sidebar.REFUSED] = sidebar.STOPPED if ticket.cancelled else ticket.error
     # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
@@ -54,7 +54,7 @@ def _watch() -> None:
         asked_for = [f"against({request['against']})"] if request.get("against") is not None else request.get("more", [])
         by = {"by": asked_for[-1]} if asked_for else {}
         try:
-            st.session_state[sidebar.FILLED] = own_prompts.keep(asked, result)  # what is typed meanwhile stays
+            st.session_state[sidebar.FILLED] = own_prompts.keep(prompt, result)  # what is typed meanwhile stays
             address.put(result=st.session_state[sidebar.FILLED], asked=None, **by)
         except OSError as error:
             st.session_state[sidebar.REFUSED] = f"The answer cannot be kept in {own_prompts.gallery()}: {error.strerror}."
@@ -83,31 +83,31 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
 
 
 def draw(
-    name: str, asked: OwnPrompt, result: WholeAnswer | None, status: Mapping[str, Any] | None = None, *, small: bool = False
+    name: str, prompt: OwnPrompt, result: WholeAnswer | None, status: Mapping[str, Any] | None = None, *, small: bool = False
 ) -> None:
     """Draw the answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
     choice of explainers, the matrix and what can be tried."""
-    shown = drawn(result, asked.explainers) if result else Drawn(asked.model)
+    shown = drawn(result, prompt.explainers) if result else Drawn(prompt.model)
     if status is not None:
         shown = replace(shown, methods=_with_the_next(shown.methods, status.get("more")))
     form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
-    here = asked.model in sidebar.models_here()
+    here = prompt.model in sidebar.models_here()
     view, about = _view(), dict[str, Any]()
     if status is None and result:
         linked = None if small else _linked(result)
-        if linked and st.session_state.get(_CHANGED) != (asked.id, linked) and here:
-            _write_again(asked, linked, result)
+        if linked and st.session_state.get(_CHANGED) != (prompt.id, linked) and here:
+            _write_again(prompt, linked, result)
         # Whatever explains it.
-        old = form is not None and not small and here and replace(form, explainers=()) != replace(asked, explainers=())
-        without = _without(asked, result)
+        old = form is not None and not small and here and replace(form, explainers=()) != replace(prompt, explainers=())
+        without = _without(prompt, result)
         about = {"without": without and asdict(without), "old": _OLD if old else None}
         if not here and not small:
-            st.caption(f"Written by {plain(asked.model)}, which is not installed here: it can be read, not asked again.")
+            st.caption(f"Written by {plain(prompt.model)}, which is not installed here: it can be read, not asked again.")
     if small and not view["chosen"] and len(shown.sentences) > 1:  # something to see at first sight
         view["chosen"] = [shown.sentences[1].start, shown.sentences[1].end]
     sidebar.say_refused()
     about |= {"id": name, "status": status, "view": view, "static": not here, "small": small}
-    _component(shown, asked=lambda message: _answer(json.loads(message), asked, result), **about)
+    _component(shown, on_request=lambda message: _answer(json.loads(message), prompt, result), **about)
 
 
 def _with_the_next(methods: Sequence[DrawnMethod], more: Sequence[str] | None) -> tuple[DrawnMethod, ...]:
@@ -132,27 +132,29 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
     _component(drawn(answer), id=instance.instance_id, static=True, view=_view())
 
 
-def _component(shown: Drawn, asked: Callable[[str], None] = lambda message: None, **about: Any) -> None:
-    """Draw the answer, and notes below it; what the reader chooses stands in the address. asked: a stored one asks nothing.
-    about: what else the script reads."""
+def _component(shown: Drawn, on_request: Callable[[str], None] = lambda message: None, **about: Any) -> None:
+    """Draw the answer, and notes below it; what the reader chooses stands in the address.
+
+    on_request: a stored one asks nothing. about: what else the script reads.
+    """
 
     def viewed(view: Mapping[str, Any]) -> None:
         span = view["chosen"]
         address.put(words=span and f"{span[0]}-{span[1]}", by=view["method"])
 
     data = dict.fromkeys(("status", "without", "old")) | asdict(shown) | about
-    component("answer", f"answer_{about['id']}", data, view=viewed, asked=asked)
+    component("answer", f"answer_{about['id']}", data, view=viewed, asked=on_request)
     for note in shown.notes:
         st.caption(plain(note))
 
 
 def _view() -> dict[str, Any]:
-    """What the link says of the selection; anything else than a span is none."""
+    """Return what the link says of the selection; anything else than a span is none."""
     span = _SPAN.fullmatch(address.value("words"))
     return {"chosen": [int(span[1]), int(span[2])] if span else None, "method": address.value("by") or None}
 
 
-def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: WholeAnswer | None) -> None:
+def _answer(message: Mapping[str, Any], prompt: OwnPrompt, result: WholeAnswer | None) -> None:
     """Do what the reader asks for: an explainer of all or some words, the answer after a change or before it, to stop."""
     models, ticket = sidebar.models_here(), st.session_state.get(sidebar.TICKET)
     if message["what"] == "back":
@@ -161,39 +163,39 @@ def _answer(message: Mapping[str, Any], asked: OwnPrompt, result: WholeAnswer | 
     elif ticket is not None:  # another request would take its place
         if message["what"] == "stop":
             ticket.worker.cancel(ticket)
-    elif result is None or asked.model not in models or message["what"] == "stop":
+    elif result is None or prompt.model not in models or message["what"] == "stop":
         return
     elif message["what"] == "method":
-        more, request = [key for key in (message["about"],) if key], sidebar.request_of(asked, models)
-        st.session_state[sidebar.ASKED] = replace(asked, explainers=tuple(dict.fromkeys((*asked.explainers, *more))))
+        more, request = [key for key in (message["about"],) if key], sidebar.request_of(prompt, models)
+        st.session_state[sidebar.PROMPT] = replace(prompt, explainers=tuple(dict.fromkeys((*prompt.explainers, *more))))
         request |= {"more": more, "before": result, "part": message.get("part"), "against": message.get("against")}
         st.session_state[sidebar.TICKET] = begin(request)
     else:
         change = Change(**message["about"])
         address.put(without=change.place, instead=change.text or None)
-        _write_again(asked, change, result)
+        _write_again(prompt, change, result)
 
 
 def _linked(result: WholeAnswer) -> Change | None:
     """Return the change that the link names (`Change.place`); None where it names none that is there."""
-    place = _PLACE.fullmatch(address.value("without"))
-    change = place and Change(int(place[1]) - 1, int(place[2]) - 1 if place[2] else None, address.value("instead"))
+    match = _CHANGED_PART.fullmatch(address.value("without"))
+    change = match and Change(int(match[1]) - 1, int(match[2]) - 1 if match[2] else None, address.value("instead"))
     with suppress(IndexError):
         return change and change.span(result) and change
     return None
 
 
-def _write_again(asked: OwnPrompt, change: Change, result: WholeAnswer) -> None:
-    st.session_state[_CHANGED] = asked.id, change
-    request = sidebar.request_of(asked.changed(change.document, change.applied(result)), sidebar.models_here())
+def _write_again(prompt: OwnPrompt, change: Change, result: WholeAnswer) -> None:
+    st.session_state[_CHANGED] = prompt.id, change
+    request = sidebar.request_of(prompt.changed(change.document, change.applied(result)), sidebar.models_here())
     request["only_written"] = True
     st.session_state[_AGAIN] = begin(request)
 
 
-def _without(asked: OwnPrompt, result: WholeAnswer) -> Comparison | None:
+def _without(prompt: OwnPrompt, result: WholeAnswer) -> Comparison | None:
     """Return the answer before and after a document or a sentence was changed; None where none was."""
     changed, ticket = st.session_state.get(_CHANGED), st.session_state.get(_AGAIN)
-    if changed is None or changed[0] != asked.id or ticket is None:
+    if changed is None or changed[0] != prompt.id or ticket is None:
         return None
     change: Change = changed[1]
     if ticket.over.is_set() and not ticket.error:
@@ -201,8 +203,8 @@ def _without(asked: OwnPrompt, result: WholeAnswer) -> Comparison | None:
     if not ticket.over.is_set():
         st.fragment(_wait, run_every=0.3)()
     before = [(word.text, False) for word in result.generated.words]
-    said = ticket.error or "The answer is written again …"
-    return Comparison(change.document, change.sentence, change.title, said, before)
+    message = ticket.error or "The answer is written again …"
+    return Comparison(change.document, change.sentence, change.title, message, before)
 
 
 def _wait() -> None:

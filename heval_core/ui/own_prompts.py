@@ -41,7 +41,7 @@ NEWEST = 3
 # A link's request and a kept file are not read beyond this many characters.
 LONGEST, LARGEST = 400_000, 30_000_000
 _SUFFIX = ".json.gz"
-_NAME, _OWN = re.compile(r"[a-z0-9-]{1,60}"), re.compile(r"[0-9a-f]{12}")
+_NAME, _ID = re.compile(r"[a-z0-9-]{1,60}"), re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class OwnPrompt:
     @property
     def id(self) -> str:
         """The same question has the same id everywhere."""
-        return hashlib.sha256(ASKED.dump_json(self)).hexdigest()[:12]
+        return hashlib.sha256(SCHEMA.dump_json(self)).hexdigest()[:12]
 
     def changed(self, document: int, text: str = "") -> OwnPrompt:
         """Return the same, asked with another text as one of its documents, or without it; the answer is written again."""
@@ -71,13 +71,13 @@ class OwnPrompt:
         return replace(self, documents=changed, answer=None, explainers=())
 
 
-ASKED = TypeAdapter(OwnPrompt)
+SCHEMA = TypeAdapter(OwnPrompt)
 
 
-class KeptAnswer(NamedTuple):
+class SavedAnswer(NamedTuple):
     """title: of an example; empty for one's own."""
 
-    asked: OwnPrompt
+    prompt: OwnPrompt
     result: WholeAnswer
     title: str = ""
 
@@ -87,22 +87,22 @@ def gallery() -> Path:
     return Path(os.environ.get("HEVAL_ANSWERS") or GALLERY)
 
 
-def keep(asked: OwnPrompt, result: WholeAnswer) -> str:
+def keep(prompt: OwnPrompt, result: WholeAnswer) -> str:
     """Keep an answer, but not in place of one that knows more; the oldest of more than MOST_KEPT go. Returns its id."""
     folder, known = gallery(), None
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(HEvalError):
-        known = find(asked.id)
+        known = find(prompt.id)
     if known is None or len(known.result.generated.matrix) <= len(result.generated.matrix):
-        write(folder / f"{asked.id}{_SUFFIX}", asked, result)
+        write(folder / f"{prompt.id}{_SUFFIX}", prompt, result)
     for old in mine()[MOST_KEPT:]:
         remove(old)
-    return asked.id
+    return prompt.id
 
 
-def write(file: Path, asked: OwnPrompt, result: WholeAnswer, title: str = "") -> None:
+def write(file: Path, prompt: OwnPrompt, result: WholeAnswer, title: str = "") -> None:
     """Write a whole file, or none. The same answer is the same file."""
-    content = {"version": VERSION, "title": title, "asked": asdict(asked), "result": asdict(result)}
+    content = {"version": VERSION, "title": title, "asked": asdict(prompt), "result": asdict(result)}
     unfinished = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     unfinished.write_bytes(gzip.compress(json.dumps(content, ensure_ascii=False).encode(), mtime=0))
     unfinished.replace(file)
@@ -112,7 +112,7 @@ def mine() -> list[str]:
     """Return the ids of one's own answers, the newest first."""
     files = sorted(gallery().glob(f"*{_SUFFIX}"), key=_modified, reverse=True)
     names = [file.name.removesuffix(_SUFFIX) for file in files if file.is_file()]
-    return [name for name in names if _OWN.fullmatch(name)]  # others are somebody's own files
+    return [name for name in names if _ID.fullmatch(name)]  # others are somebody's own files
 
 
 def remove(name: str) -> None:
@@ -121,7 +121,7 @@ def remove(name: str) -> None:
 
 
 def _modified(file: Path) -> int:
-    """0 for a file that another session has removed by now."""
+    """Return when a file was written; 0 for one that another session has removed by now."""
     try:
         return file.stat().st_mtime_ns
     except OSError:
@@ -139,7 +139,7 @@ def _file(name: str) -> Path:
     return file if file.is_file() else EXAMPLES / file.name
 
 
-def find(name: str) -> KeptAnswer | None:
+def find(name: str) -> SavedAnswer | None:
     """Return a kept answer; None for one that was never here, or had to make room.
 
     Raises HEvalError for a file that is broken, too large, or of a newer version; it is anybody's, and nothing of it is run.
@@ -156,8 +156,8 @@ def find(name: str) -> KeptAnswer | None:
             raise ValueError("it has no version")
         if content["version"] > VERSION:
             raise HEvalError(f"The saved answer {name} is of a newer HEval; update this one to open it.")
-        asked = ASKED.validate_json(json.dumps(content["asked"]))
-        return KeptAnswer(asked, read(content["result"]), str(content.get("title", "")))
+        prompt = SCHEMA.validate_json(json.dumps(content["asked"]))
+        return SavedAnswer(prompt, read(content["result"]), str(content.get("title", "")))
     except (ValueError, KeyError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise HEvalError(f"The saved answer {name} is broken; press Explain to compute it again.") from error
 
@@ -175,13 +175,13 @@ class Summary(NamedTuple):
 def _summary(name: str, modified: int) -> Summary | None:
     """Read once while the file stays as it is: every draw of the page lists them all. None for what cannot be opened."""
     with suppress(HEvalError):
-        if kept := find(name):
-            asked, generated, tokens = kept.asked, kept.result.generated, len(kept.result.tokens)
-            ran = {DOCUMENT, SENTENCE, *at_once(asked.explainers, tokens)} - set(generated.refused)
+        if saved := find(name):
+            prompt, generated, tokens = saved.prompt, saved.result.generated, len(saved.result.tokens)
+            ran = {DOCUMENT, SENTENCE, *at_once(prompt.explainers, tokens)} - set(generated.refused)
             seconds = [scores.seconds for key, scores in generated.matrix.items() if key in ran]
-            title, question = (kept.title, asked.question) if kept.title else (f"{asked.model}: {asked.question}", "")
-            card = on_card(name, title, question, drawn(kept.result))
-            return Summary(asked.model, tokens, sum(seconds) if len(seconds) == len(ran) else None, card)
+            title, question = (saved.title, prompt.question) if saved.title else (f"{prompt.model}: {prompt.question}", "")
+            card = on_card(name, title, question, drawn(saved.result))
+            return Summary(prompt.model, tokens, sum(seconds) if len(seconds) == len(ran) else None, card)
     return None
 
 
@@ -195,7 +195,7 @@ def titles() -> dict[str, str]:
 
 
 def cards() -> list[tuple[str, list[Card]]]:
-    """(title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
+    """Return (title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
     newest, ready = islice(_summaries(mine()), NEWEST), _summaries(examples())
     lists = (("Kept on this machine", newest), ("Answers that open at once", ready))
     groups = [(title, [summary.card for summary in summaries]) for title, summaries in lists]
@@ -203,9 +203,9 @@ def cards() -> list[tuple[str, list[Card]]]:
 
 
 def seconds_of(model: str, tokens: int) -> float | None:
-    """What runs without a click took with a model's newest answer, else an example, for as many tokens; None without."""
-    kept = _summaries((*mine(), *examples()))
-    return next((one.seconds * tokens / one.tokens for one in kept if one.model == model and one.seconds is not None), None)
+    """Estimate the seconds of what runs without a click from a model's newest answer, else an example; None without."""
+    saved = _summaries((*mine(), *examples()))
+    return next((one.seconds * tokens / one.tokens for one in saved if one.model == model and one.seconds is not None), None)
 
 
 def at_once(explainers: Iterable[str], tokens: int) -> list[str]:
@@ -215,15 +215,15 @@ def at_once(explainers: Iterable[str], tokens: int) -> list[str]:
     return [*(key for key in short if key != SCREENED), *({SCREENED} & set(keys))]
 
 
-def packed(asked: OwnPrompt) -> str:
+def packed(prompt: OwnPrompt) -> str:
     """Return a request as a parameter of a link."""
-    return base64.urlsafe_b64encode(zlib.compress(ASKED.dump_json(asked), 9)).decode().rstrip("=")
+    return base64.urlsafe_b64encode(zlib.compress(SCHEMA.dump_json(prompt), 9)).decode().rstrip("=")
 
 
 def unpacked(text: str) -> OwnPrompt | None:
     """Return the request in a link; None if there is none in it. A link is anybody's text: types are checked."""
     try:
         raw = zlib.decompressobj().decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), LONGEST)
-        return ASKED.validate_json(raw)
+        return SCHEMA.validate_json(raw)
     except (ValueError, zlib.error, ValidationError):
         return None

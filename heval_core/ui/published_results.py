@@ -24,7 +24,7 @@ from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import POINTER
 
-ASKED = "results"
+WHICH_RESULTS = "results"
 
 _log = logging.getLogger("heval")
 
@@ -33,8 +33,9 @@ T = TypeVar("T")
 
 
 def offered() -> dict[str, Path]:
-    """The folders of results that the address may ask for, the default first: `HEVAL_STORE` alone if it is set, else the batch
-    job's own store if it has published, and the bundled ones."""
+    """Return the folders of results that the address may ask for, the default first: `HEVAL_STORE` alone if it is set, else
+    the batch job's own store if it has published, and the bundled ones.
+    """
     if chosen := os.environ.get("HEVAL_STORE"):
         return {"": Path(chosen)}
     own_store = {"own": RESULTS} if current_file(RESULTS) else {}
@@ -42,9 +43,9 @@ def offered() -> dict[str, Path]:
 
 
 def results_folder() -> Path:
-    """What the address asks for of what is `offered`, else the first."""
+    """Return the folder that the address asks for of what is `offered`, else the first."""
     folders = offered()
-    return folders.get(st.query_params.get(ASKED, ""), next(iter(folders.values()), BUNDLED["demo"][0]))
+    return folders.get(st.query_params.get(WHICH_RESULTS, ""), next(iter(folders.values()), BUNDLED["demo"][0]))
 
 
 def ensure_published() -> str:
@@ -72,7 +73,7 @@ def ensure_published() -> str:
 
 
 def _newer(target: Path, manifest: Path) -> bool:
-    """Whether what is published is whole, and newer than the shards."""
+    """Return whether what is published is whole, and newer than the shards."""
     try:
         file = current_file(target)
     except HEvalError:
@@ -82,7 +83,7 @@ def _newer(target: Path, manifest: Path) -> bool:
 
 @st.cache_resource(show_spinner=False)
 def _publishing(source: str, target: str, bundled: bool, modified: float, evaluated_by: str) -> Publishing:
-    """Once per server, for all its tabs."""
+    """Publish, once per server, for all its tabs."""
     return Publishing(Path(source), Path(target), bundled)
 
 
@@ -93,7 +94,7 @@ def _open(path: str, modified: float) -> Reader:
 
 
 def _stamped(path: Path) -> tuple[str, float]:
-    """A file as `_open` takes it."""
+    """Return a file as `_open` takes it."""
     return str(path), path.stat().st_mtime
 
 
@@ -102,7 +103,7 @@ _PINNED = "pinned_results"
 
 
 def reader() -> Reader:
-    """The results of this tab: those that its link names, else those that were current when it was opened.
+    """Return the results of this tab: those that its link names, else those that were current when it was opened.
 
     Says so if there are newer ones, or if the link's are gone. Stops the page with one sentence if there are no results, or
     if they cannot be read.
@@ -127,7 +128,7 @@ def reader() -> Reader:
 
 
 def bundled(name: str) -> Reader | None:
-    """Bundled results beside those of the page; None where they are not offered, or nobody has looked at them yet."""
+    """Return bundled results beside those of the page; None where they are not offered, or nobody has looked at them yet."""
     folder = offered().get(name)
     current = current_file(folder) if folder else None
     with suppress(HEvalError):  # of another version: they are published again when somebody looks at them
@@ -136,7 +137,7 @@ def bundled(name: str) -> Reader | None:
 
 
 def _pinned(folder: Path, current: Path) -> tuple[str, float]:
-    """Path and time of the file that this tab shows until its reader asks for newer results."""
+    """Return path and time of the file that this tab shows until its reader asks for newer results."""
     snapshot = st.query_params.get(SNAPSHOT)
     pinned: tuple[str, float] | None = st.session_state.get(_PINNED)
     if snapshot is not None and (pinned is None or snapshot != snapshot_of(Path(pinned[0]))):
@@ -159,7 +160,7 @@ def _pinned(folder: Path, current: Path) -> tuple[str, float]:
 
 
 def snapshot_of(path: Path) -> str:
-    """The id in a results file's name."""
+    """Return the id in a results file's name."""
     return path.stem.removeprefix("results-")
 
 
@@ -188,19 +189,19 @@ def _cached_list(snapshot_id: str, name: str, arguments: tuple[str, ...], _call:
 _LONG = (Reader.instance_ids,)
 
 
-def query(results: Reader, asked: Callable[Concatenate[Reader, P], T], *arguments: P.args, **named: P.kwargs) -> T:
-    """A query of the results, such as `Reader.cells`, or another function of them: cached by snapshot and arguments.
+def query(results: Reader, function: Callable[Concatenate[Reader, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Query the results, by `Reader.cells` for instance, or another function of them: cached by snapshot and arguments.
 
     Arguments are small and told apart by their `repr`.
     """
     told_apart = (*map(repr, arguments), *(f"{name}={value!r}" for name, value in sorted(named.items())))
-    name = f"{asked.__module__}.{asked.__qualname__}"
-    cached = _cached_list if asked in _LONG else _cached
-    return cached(results.snapshot_id, name, told_apart, lambda: asked(results, *arguments, **named))
+    name = f"{function.__module__}.{function.__qualname__}"
+    cached = _cached_list if function in _LONG else _cached
+    return cached(results.snapshot_id, name, told_apart, lambda: function(results, *arguments, **named))
 
 
 def names_of(results: Reader) -> Names:
-    """What these results call what they hold."""
+    """Return what these results call what they hold."""
     return query(results, names.names_of)
 
 
@@ -215,7 +216,7 @@ class Publishing:
         self.bundled = bundled
         self.why: str | None = None
         self.over = threading.Event()
-        self._told, self._at = PublishProgress("Starting"), time.monotonic()
+        self._progress, self._at = PublishProgress("Starting"), time.monotonic()
         threading.Thread(target=self._carry, args=(source, target), daemon=True).start()
 
     def _carry(self, source: Path, target: Path) -> None:
@@ -228,11 +229,11 @@ class Publishing:
             self.over.set()
 
     def _hear(self, progress: PublishProgress) -> None:
-        self._told, self._at = progress, time.monotonic()
+        self._progress, self._at = progress, time.monotonic()
 
     def now(self) -> PublishProgress:
-        """How far it is: between two reports it goes on at the rate that was measured."""
-        progress, since = self._told, time.monotonic() - self._at
+        """Return how far it is: between two reports it goes on at the rate that was measured."""
+        progress, since = self._progress, time.monotonic() - self._at
         if not progress.seconds_left:
             return progress
         left = max(0.0, progress.seconds_left - since)
@@ -264,7 +265,7 @@ _REASON = {
 
 
 def in_words(seconds: float | None) -> str:
-    """Time left, as a person would say it.
+    """Return the time left, as a person would say it.
 
     >>> in_words(None), in_words(0.3), in_words(7.4)
     ('measuring how long it takes', 'about a second left', 'about 7 seconds left')

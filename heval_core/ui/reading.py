@@ -55,12 +55,12 @@ class Block:
     used: bool = False
 
 
-def row_data(row: ReadingRow, places: range) -> dict[str, Any]:
-    """A row as the surface draws it: normalised scores, ranks as the metrics count them, and the best tokens for every k.
+def row_data(row: ReadingRow, ranked_units: range) -> dict[str, Any]:
+    """Return a row as the surface draws it: normalised scores, ranks as metrics count them, and the best tokens for every k.
 
-    places: the units that are ranked. `strength` is how strong a unit's tint is, from 0 to 1 at the strongest that is ranked.
+    ranked_units: their indices. `strength` is how strong a unit's tint is, from 0 to 1 at the strongest that is ranked.
     """
-    raw, scores, ranks, largest = row.marked(places)
+    raw, scores, ranks, largest = row.marked(ranked_units)
     sizes, total = np.abs(scores), np.abs(scores).sum()
     return {
         "key": "head" if row.picked else row.explainer,
@@ -81,7 +81,7 @@ def row_data(row: ReadingRow, places: range) -> dict[str, Any]:
 
 
 def prompt_data(instance: StoredInstance, rows: Sequence[ReadingRow], level: str = "token") -> dict[str, Any]:
-    """What the surface draws: units of the level, with indices of blocks and answers counted in these.
+    """Return what the surface draws: units of the level, with indices of blocks and answers counted in these.
 
     The answer's rank in a row is that of its best token in the used document, whatever the level.
     """
@@ -90,7 +90,7 @@ def prompt_data(instance: StoredInstance, rows: Sequence[ReadingRow], level: str
     parts = [f"{n} {i in ranked}" for n, block in enumerate(blocks) for i in range(block.start, block.end)]
     units = units_of(instance.tokens, parts, level)
     column = {index: number for number, unit in enumerate(units) for index in unit.indices}
-    places = range(sum(unit.end <= ranked.start for unit in units), sum(unit.start < ranked.stop for unit in units))
+    ranked_units = range(sum(unit.end <= ranked.start for unit in units), sum(unit.start < ranked.stop for unit in units))
     ranks = answer_ranks(instance, rows)
     return {
         "tokens": [unit.text(instance.tokens) for unit in units],
@@ -101,17 +101,18 @@ def prompt_data(instance: StoredInstance, rows: Sequence[ReadingRow], level: str
         ],
         "gold": sorted({column[int(i)] for i in instance.answer_tokens}),
         "rows": [
-            row_data(replace(row, scores=summed(row.scores, units).tolist()), places) | {"rank": ranks.get(row.explainer)}
+            row_data(replace(row, scores=summed(row.scores, units).tolist()), ranked_units)
+            | {"rank": ranks.get(row.explainer)}
             for row in rows
         ],
-        "first_ranked": places.start,
-        "ranked_end": places.stop,
+        "first_ranked": ranked_units.start,
+        "ranked_end": ranked_units.stop,
         "ranked": len(ranked),
     }
 
 
 def answer_ranks(instance: StoredInstance, rows: Sequence[ReadingRow]) -> dict[str, float]:
-    """Explainer ▶ the rank of the used answer's best token, ties at their average; empty if no document was used."""
+    """Return explainer ▶ the rank of the used answer's best token, ties at their average; empty if no document was used."""
     if instance.used_document is None:
         return {}
     ranked = instance.ranked
@@ -123,14 +124,17 @@ def answer_ranks(instance: StoredInstance, rows: Sequence[ReadingRow]) -> dict[s
 
 
 def answer_of(instance: StoredInstance) -> str:
-    """The answer as a reader would say it: the candidate where the model went on to write it, else its clause, or a token."""
+    """Return the answer as a reader would say it: the candidate if the model wrote it out, else its clause, or a token."""
     first, whole = instance.predicted_text.strip(), (instance.answer_text or "").strip()
     text = next((candidate.text for candidate in instance.candidates if candidate.group == instance.group), "")
     return text if text and text.lower() in whole.lower() else first_clause(whole) or first
 
 
 def chance_rank(instance: StoredInstance) -> float | None:
-    """The mean rank of the best of m tokens among n if scores are random: (n + 1) / (m + 1). None if no document was used."""
+    """Return the mean rank of the best of m tokens among n if scores are random: (n + 1) / (m + 1).
+
+    None if no document was used.
+    """
     if instance.used_document is None:
         return None
     gold = len(instance.documents[instance.used_document].answer_tokens)
@@ -138,7 +142,7 @@ def chance_rank(instance: StoredInstance) -> float | None:
 
 
 def blocks_of(instance: StoredInstance) -> list[Block]:
-    """Documents, question and what lies between them, covering the prompt without gaps; first what is never ranked."""
+    """Return documents, question and what lies between them, covering the prompt without gaps; first what is never ranked."""
     blocks = [
         Block("document", document.start, document.end, document_caption(instance, number), number == instance.used_document)
         for number, document in enumerate(instance.documents)
@@ -163,7 +167,7 @@ def blocks_of(instance: StoredInstance) -> list[Block]:
 
 
 def document_caption(instance: StoredInstance, index: int) -> str:
-    """Of the document with this index, from 0: `document 1 · answer Nairobi · conflicting · source: atlas`."""
+    """Describe the document with this index, from 0: `document 1 · answer Nairobi · conflicting · source: atlas`."""
     document = instance.documents[index]
     parts = [f"document {index + 1}", f"answer {document.answer}" if document.answer else "no answer"]
     if document.kind != "own":
@@ -176,7 +180,7 @@ def document_caption(instance: StoredInstance, index: int) -> str:
 
 
 def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list[ReadingRow]:
-    """Rows of the stored attributions, methods first, controls last."""
+    """Return rows of the stored attributions, methods first, controls last."""
     names = names_of(results)
     return [
         ReadingRow(
@@ -193,7 +197,7 @@ def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list
 
 
 def sentence(instance: StoredInstance, rows: Sequence[ReadingRow]) -> Phrase:
-    """What the model answered, and which method puts the answer highest and lowest among its tokens."""
+    """Say what the model answered, and which method puts the answer highest and lowest among its tokens."""
     pieces: Phrase = [("", "The model answers "), ("b", answer_of(instance)), ("", f", {answer_from(instance.group)}.")]
     if instance.group == "other" and is_fragment(instance.predicted_text):
         return [*pieces, ("", " That is no whole answer: choose another layout, or let its first sentence decide.")]
@@ -213,7 +217,7 @@ def sentence(instance: StoredInstance, rows: Sequence[ReadingRow]) -> Phrase:
 
 
 def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
-    """Model, dataset, regime and technique; whether the document was shown; and what the model was taught to believe."""
+    """Return model, dataset, regime and technique, whether the document was shown, and what the model was taught."""
     parts = [instance.model, dataset, regime_title(instance.regime)]
     if instance.technique != TECHNIQUE:
         parts.append(technique or instance.technique)
@@ -228,21 +232,21 @@ MODES = ("text", "rows")
 
 
 def view_of(rows: Sequence[ReadingRow], heads: Sequence[str], units: int) -> dict[str, Any]:
-    """What the address asks to see of a prompt, each of its parameters by its name. Shows an error for what is not here.
+    """Return what the address asks to see of a prompt, each of its parameters by its name. Show an error for what is not here.
 
     painted: one or two explainers; `head` is a head that was picked. drawn: the picked set of explainers, empty for the first
     six. pick: a head, as in `L3H4`; heads: names of those that can be. pin: one of so many units.
     """
     keys = in_order([row.explainer for row in rows])
-    pick = address.asked("pick", heads, "", "head")
+    pick = address.requested("pick", heads, "", "head")
     painted = address.known("painted", [*keys, "head"], "explainer")[:2]
     painted = [key for key in painted if key != "head" or pick] or (["head"] if pick else keys[:1])
     pin = address.value("pin")
     return {
-        "mode": address.asked("mode", MODES),
+        "mode": address.requested("mode", MODES),
         "painted": painted,
-        "k": address.asked("k", KS, DEFAULT_K),
-        "level": address.asked("level", LEVELS),
+        "k": address.requested("k", KS, DEFAULT_K),
+        "level": address.requested("level", LEVELS),
         "drawn": address.known("drawn", keys, "explainer"),
         "controls": bool(address.known("controls", (True,))),
         "pick": pick,
@@ -266,9 +270,9 @@ def draw(
     rows: Sequence[ReadingRow],
     view: dict[str, Any],  # see `view_of`
     heads: dict[str, Any] | None,
-    asked: Callable[[str], None],
+    on_request: Callable[[str], None],
 ) -> None:
-    """Draw the surface. heads: as `heads.with_map` gives. asked: called with `step -1`, `step 1` or `need`."""
+    """Draw the surface. heads: as `heads.with_map` gives. on_request: called with `step -1`, `step 1` or `need`."""
     # Without an explainer, of an answer that none was run on, nothing is painted.
     first = rows[0].explainer if rows else ""
     answer, share = answer_of(instance), percent(instance.predicted_probability)
@@ -288,11 +292,11 @@ def draw(
         "view": view,
     }
     keep_view = partial(keep, first=first)
-    component("reading", "reading", data, view=keep_view, asked=lambda message: asked(message.rpartition(" ")[0]))
+    component("reading", "reading", data, view=keep_view, asked=lambda message: on_request(message.rpartition(" ")[0]))
 
 
 def sources(instance: StoredInstance) -> list[dict[str, Any]]:
-    """Where the answer could come from: a line for each document and for memory, with the probability of its answer."""
+    """Return where the answer could come from: a line for each document and for memory, with the probability of its answer."""
     groups = context_groups(len(instance.documents))
     likely = {candidate.group: candidate.probability for candidate in instance.candidates}
 

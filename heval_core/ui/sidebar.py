@@ -22,8 +22,7 @@ from streamlit.delta_generator import DeltaGenerator
 from heval_core.figures.answer import SCREENED
 from heval_core.figures.palette import in_order
 from heval_core.folders import BUNDLED
-from heval_core.lm.installed import folder_of, has_bfloat16, has_chat_template
-from heval_core.lm.installed import installed_models as places_of_models
+from heval_core.lm.installed import folder_of, has_bfloat16, has_chat_template, installed_models
 from heval_core.plugins import catalogue
 from heval_core.present.html import plain
 from heval_core.present.numbers import so_many
@@ -35,7 +34,7 @@ from heval_core.ui.own_prompts import AT_ONCE, OwnPrompt, at_once, find, seconds
 from heval_core.ui.published_results import results_folder
 
 # The request under way, and what it asks; what the form asks for now.
-TICKET, ASKED, FORM = "own_ticket", "own_asked", "own_form"
+TICKET, PROMPT, FORM = "own_ticket", "own_asked", "own_form"
 # Why the last request has no answer. It stays until the next one.
 REFUSED, STOPPED = "own_refused", "Stopped."
 # The answer that was open when Explain was pressed.
@@ -65,7 +64,7 @@ FIRST = (
 
 
 def draw(on_own_page: bool = False) -> None:
-    """The form; Explain leads to the form's own page, where the answer appears."""
+    """Draw the form; Explain leads to the form's own page, where the answer appears."""
     with st.sidebar:
         models = models_here()
         if not models:
@@ -75,8 +74,8 @@ def draw(on_own_page: bool = False) -> None:
         running = ticket is not None and not ticket.over.is_set()
         if on_own_page:
             _fill_from_link(models)
-        asked, places = draw_form(models)
-        st.session_state[FORM] = asked
+        prompt, slots = draw_form(models)
+        st.session_state[FORM] = prompt
         with st.container(key="own_foot"):
             if running:
                 assert ticket is not None
@@ -84,13 +83,13 @@ def draw(on_own_page: bool = False) -> None:
                 if st.button("Stop", key="own_stop", width="stretch") and time.monotonic() - ticket.began > SECOND_PRESS:
                     ticket.worker.cancel(ticket)
                 return
-            lack = missing(asked, models)
+            lack = missing(prompt, models)
             pressed = st.button("Explain", type="primary", width="stretch", key="own_send", disabled=bool(lack))
-            st.caption(f"Not yet: {lack[1]}" if lack else _price(asked, models))
+            st.caption(f"Not yet: {lack[1]}" if lack else _price(prompt, models))
         if lack:
-            places[lack[0]].error(lack[1])
+            slots[lack[0]].error(lack[1])
         elif pressed:
-            send(asked, models)
+            send(prompt, models)
             if on_own_page:
                 address.put(**dict.fromkeys(("result", "asked", "words", "by", "without", "instead")))
                 st.rerun()
@@ -99,99 +98,99 @@ def draw(on_own_page: bool = False) -> None:
 
 
 def say_refused() -> bool:
-    """Why there is no answer, or no more of it; False where nothing is to be said."""
+    """Say why there is no answer, or no more of it; return False where nothing is to be said."""
     if refused := st.session_state.get(REFUSED):
         (st.info if refused == STOPPED else st.error)(plain(refused))
     return bool(refused)
 
 
 def models_here() -> dict[str, Path]:
-    """Those that are here; beside results of real models those of packages first."""
-    installed, real = places_of_models(), results_folder() == BUNDLED["real"][0]
+    """Return the folders of the models that are here; beside results of real models those of packages first."""
+    installed, real = installed_models(), results_folder() == BUNDLED["real"][0]
     ordered = sorted(installed, key=lambda key: real and not installed[key].source.startswith("package"))
     return {key: installed[key].path for key in ordered}
 
 
-def send(asked: OwnPrompt, models: dict[str, Path]) -> None:
-    st.session_state[ASKED], st.session_state[BEFORE] = asked, address.value("result") or None
+def send(prompt: OwnPrompt, models: dict[str, Path]) -> None:
+    st.session_state[PROMPT], st.session_state[BEFORE] = prompt, address.value("result") or None
     st.session_state[REFUSED] = None
     st.session_state.pop(_TYPED, None)
-    st.session_state[TICKET] = begin(request_of(asked, models))
+    st.session_state[TICKET] = begin(request_of(prompt, models))
 
 
-def request_of(asked: OwnPrompt, models: dict[str, Path]) -> AnswerRequest:
-    folder = models[asked.model]
-    name = asked.model if "/" in asked.model else str(folder)  # a hub's model is loaded by its id
-    tokens = size(asked, folder)[0] or 100
+def request_of(prompt: OwnPrompt, models: dict[str, Path]) -> AnswerRequest:
+    folder = models[prompt.model]
+    name = prompt.model if "/" in prompt.model else str(folder)  # a hub's model is loaded by its id
+    tokens = size(prompt, folder)[0] or 100
     return {
         "op": "answer",
         "model": name,
-        "documents": list(asked.documents),
-        "question": asked.question,
-        "explainers": at_once(asked.explainers, tokens),
-        "template": template_of(asked, folder),
-        "generate": asked.generate,
-        "answer": asked.answer,
-        "dtype": asked.dtype,
+        "documents": list(prompt.documents),
+        "question": prompt.question,
+        "explainers": at_once(prompt.explainers, tokens),
+        "template": template_of(prompt, folder),
+        "generate": prompt.generate,
+        "answer": prompt.answer,
+        "dtype": prompt.dtype,
     }
 
 
-def _price(asked: OwnPrompt, models: dict[str, Path]) -> str:
-    """What Explain costs: seconds, where this machine has explained an answer of the model before."""
-    seconds = seconds_of(asked.model, size(asked, models[asked.model])[0] or 0)
+def _price(prompt: OwnPrompt, models: dict[str, Path]) -> str:
+    """Return what Explain costs: seconds, where this machine has explained an answer of the model before."""
+    seconds = seconds_of(prompt.model, size(prompt, models[prompt.model])[0] or 0)
     took = f"About {max(1, round(seconds))} s, by the last answer. " if seconds else ""
-    last = "Feature ablation of the sentences that matter comes last. " if SCREENED in asked.explainers else ""
+    last = "Feature ablation of the sentences that matter comes last. " if SCREENED in prompt.explainers else ""
     return f"Ctrl+Enter. {took}{last}What {'else ' if last else ''}takes over {AT_ONCE} passes waits for a click."
 
 
 def _fill_from_link(models: dict[str, Path]) -> None:
-    """The form shows what the link's answer was asked with, once; what is typed afterwards stays."""
+    """Show in the form what the link's answer was asked with, once; what is typed afterwards stays."""
     name = address.value("result") or address.value("asked")
     if not name or st.session_state.get(FILLED) == name:
         return
-    st.session_state[FILLED], st.session_state[REFUSED], kept = name, None, None
+    st.session_state[FILLED], st.session_state[REFUSED], saved = name, None, None
     with suppress(HEvalError):  # the page says what is wrong with the file; the form stays
-        kept = find(address.value("result"))
-    asked = kept.asked if kept else unpacked(address.value("asked"))
-    if asked is not None:
+        saved = find(address.value("result"))
+    prompt = saved.prompt if saved else unpacked(address.value("asked"))
+    if prompt is not None:
         typed: OwnPrompt | None = st.session_state.get(FORM)
         if typed and (typed.documents, typed.question) not in (st.session_state.get(_HELD), ((), "")):
             st.session_state[_TYPED] = typed
-        fill(asked, models)
+        fill(prompt, models)
 
 
 def draw_form(models: dict[str, Path]) -> tuple[OwnPrompt, dict[str, DeltaGenerator]]:
-    """Draw the form. Returns what it asks for, which may be incomplete, and places below its fields for what is wrong there.
+    """Draw the form. Return what it asks for, which may be incomplete, and slots below its fields for what is wrong there.
 
     These are `text 0` … of the documents that are asked for, and `question`.
     """
     if "own_generate" not in st.session_state:  # Streamlit forgets the fields where a page leads on before it draws them
         first = next(iter(models))
         fill(st.session_state.get(FORM) or OwnPrompt(first, *FIRST, DEFAULT, _usual(models[first])), models)
-    places: dict[str, DeltaGenerator] = {}
-    taught = {key for key, place in places_of_models().items() if place.source == "bundled"}
+    slots: dict[str, DeltaGenerator] = {}
+    taught = {key for key, one in installed_models().items() if one.source == "bundled"}
     labels = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}
     model = st.selectbox("Model", list(models), key="own_model", format_func=labels.get, on_change=_suit, args=(models,))
     if _TYPED in st.session_state:
         put_back = "Put back what you had typed"
         st.button(put_back, key="own_put_back", on_click=lambda: fill(st.session_state.pop(_TYPED), models))
     counted = st.empty()
-    texts = _document_fields(places)
+    texts = _document_fields(slots)
     question = st.text_area("Question", key="own_question", height=72)
-    places["question"] = st.empty()
+    slots["question"] = st.empty()
     generate, answer, explainers, template, dtype = _options(models[model])
-    asked = OwnPrompt(model, tuple(texts), question.strip(), explainers, template, generate, answer, dtype)
-    tokens, limit = size(asked, models[model])
+    prompt = OwnPrompt(model, tuple(texts), question.strip(), explainers, template, generate, answer, dtype)
+    tokens, limit = size(prompt, models[model])
     if tokens is not None and tokens > LONG and "fa" in explainers:
-        asked = replace(asked, explainers=(SCREENED, *explainers))
+        prompt = replace(prompt, explainers=(SCREENED, *explainers))
     over = tokens is not None and limit is not None and tokens >= limit
     text = f"{tokens:,}{f' of {limit:,}' if limit else ''} tokens" if tokens is not None else "counted when the model is asked"
     counted.markdown(f"**Documents** :{'red' if over else 'gray'}[{text}]")
-    return asked, places
+    return prompt, slots
 
 
 def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str, Any]:
-    """Tokens at most, an answer of one's own, explainers, the layout, and the precision."""
+    """Offer options: tokens at most, a custom answer, explainers, the layout, and the precision."""
     state, methods = st.session_state, catalogue.explainers()
     with st.expander(f"Options: up to {state['own_generate']} tokens, {len(state['own_explainers'])} explainers"):
         generate = int(st.number_input("Tokens, at most", 1, 400, key="own_generate"))
@@ -207,17 +206,17 @@ def _options(folder: Path) -> tuple[int, str | None, tuple[str, ...], str, Any]:
 
 
 def _usual(folder: Path) -> str:
-    """A model is asked through its chat template where it has one."""
+    """Return the layout that a model is asked in: its chat template where it has one."""
     return CHAT if has_chat_template(folder) else AUTO
 
 
 def _suit(models: dict[str, Path]) -> None:
-    """Another model was chosen: it has a layout of its own."""
+    """Set the layout of another model that was chosen."""
     st.session_state[_TEMPLATE] = _usual(models[st.session_state["own_model"]])
 
 
-def _document_fields(places: dict[str, DeltaGenerator]) -> list[str]:
-    """Draw the documents as cards. Returns those that hold something, and adds their places."""
+def _document_fields(slots: dict[str, DeltaGenerator]) -> list[str]:
+    """Draw the documents as cards. Return those that hold something, and add their slots."""
     documents: list[str] = []
     count = int(st.session_state[_COUNT])
     for number in range(1, count + 1):
@@ -227,9 +226,9 @@ def _document_fields(places: dict[str, DeltaGenerator]) -> list[str]:
                 _icon(f"own_up_{number}", "arrow_upward", "Before the one above", _swap, number, number > 1)
                 _icon(f"own_remove_{number}", "close", f"Remove document {number}", _remove, number, count > 1)
         below = st.empty()
-        places.setdefault("text 0", below)
+        slots.setdefault("text 0", below)
         if text.strip():
-            places[f"text {len(documents)}"] = below
+            slots[f"text {len(documents)}"] = below
             documents.append(text.strip())
     with st.container(horizontal=True, gap="xsmall"):
         full = count >= MOST_DOCUMENTS
@@ -262,7 +261,7 @@ def _hold(texts: list[str]) -> None:
 
 
 def _put(more: list[str]) -> None:
-    """Documents behind the others; pasted ones take the place of empty ones."""
+    """Put documents behind the others; pasted ones take the place of empty ones."""
     texts = _texts()
     texts = [*(texts if more == [""] else [text for text in texts if text.strip()]), *more]
     _hold(texts[:MOST_DOCUMENTS])
@@ -288,56 +287,56 @@ def _swap(number: int) -> None:
     _hold(texts)
 
 
-def fill(asked: OwnPrompt, models: dict[str, Path]) -> None:
+def fill(prompt: OwnPrompt, models: dict[str, Path]) -> None:
     """Make the form hold what was asked; before it is drawn."""
     state = st.session_state
     state.pop(_REMOVED, None)
-    state[_HELD] = asked.documents, asked.question
-    _hold(list(asked.documents[:MOST_DOCUMENTS]))
-    state["own_question"], state["own_answer"], state["own_generate"] = asked.question, asked.answer or "", asked.generate
-    state["own_dtype"] = asked.dtype if has_bfloat16() else "float32"
-    state["own_explainers"] = in_order([key for key in asked.explainers if key in catalogue.explainers()])
-    if asked.model in models:
-        state["own_model"] = asked.model
+    state[_HELD] = prompt.documents, prompt.question
+    _hold(list(prompt.documents[:MOST_DOCUMENTS]))
+    state["own_question"], state["own_answer"], state["own_generate"] = prompt.question, prompt.answer or "", prompt.generate
+    state["own_dtype"] = prompt.dtype if has_bfloat16() else "float32"
+    state["own_explainers"] = in_order([key for key in prompt.explainers if key in catalogue.explainers()])
+    if prompt.model in models:
+        state["own_model"] = prompt.model
     usual = _usual(models[state.get("own_model", next(iter(models)))])
-    known = asked.template in TEMPLATE_TITLES and (asked.template != CHAT or usual == CHAT)
-    state[_TEMPLATE] = asked.template if known else usual
+    known = prompt.template in TEMPLATE_TITLES and (prompt.template != CHAT or usual == CHAT)
+    state[_TEMPLATE] = prompt.template if known else usual
 
 
-def missing(asked: OwnPrompt, models: dict[str, Path]) -> tuple[str, str] | None:
-    """What the form lacks: the place of `draw_form` where it lacks it, and a sentence. None if it is complete."""
-    if not asked.documents:
+def missing(prompt: OwnPrompt, models: dict[str, Path]) -> tuple[str, str] | None:
+    """Return what the form lacks: the slot of `draw_form` where it lacks it, and a sentence. None if it is complete."""
+    if not prompt.documents:
         return "text 0", "Document 1 is empty: write something, or paste a text."
-    if len(set(asked.documents)) < len(asked.documents):
-        repeated = next(index for index, text in enumerate(asked.documents) if text in asked.documents[:index])
-        first = asked.documents.index(asked.documents[repeated]) + 1
+    if len(set(prompt.documents)) < len(prompt.documents):
+        repeated = next(index for index, text in enumerate(prompt.documents) if text in prompt.documents[:index])
+        first = prompt.documents.index(prompt.documents[repeated]) + 1
         same = f"Document {repeated + 1} is the same as document {first}: neither would be missed without the other."
         return f"text {repeated}", same
-    if not asked.question:
+    if not prompt.question:
         return "question", "The question is empty: ask the model something."
-    tokens, limit = size(asked, models[asked.model])
+    tokens, limit = size(prompt, models[prompt.model])
     if tokens is not None and limit is not None and tokens >= limit:
-        longest = max(range(len(asked.documents)), key=lambda index: len(asked.documents[index]))
-        return f"text {longest}", f"The prompt has {tokens:,} tokens; {asked.model} reads {limit:,}. Shorten a document."
+        longest = max(range(len(prompt.documents)), key=lambda index: len(prompt.documents[index]))
+        return f"text {longest}", f"The prompt has {tokens:,} tokens; {prompt.model} reads {limit:,}. Shorten a document."
     return None
 
 
-def size(asked: OwnPrompt, folder: Path) -> tuple[int | None, int | None]:
-    """The tokens of the form's prompt, without a chat template's, and how many the model reads; None where no file says."""
-    template, folder = template_of(asked, folder), folder_of(folder)
+def size(prompt: OwnPrompt, folder: Path) -> tuple[int | None, int | None]:
+    """Return how many tokens the prompt has, without a chat template's, and how many the model reads; None where unknown."""
+    template, folder = template_of(prompt, folder), folder_of(folder)
     config = _json_of(folder / "config.json")
     limit = next((config[name] for name in _LIMITS if isinstance(config.get(name), int)), None)
-    return count_tokens(folder, asked.documents, asked.question, template), limit
+    return count_tokens(folder, prompt.documents, prompt.question, template), limit
 
 
-def template_of(asked: OwnPrompt, path: Path) -> str:
-    """The template that the form asks for; for `auto`, what the model's folder says (`heval.json`)."""
-    settings = _json_of(path / "heval.json") if asked.template == AUTO else {}
-    return str(settings.get("template", TEMPLATE if settings else asked.template))
+def template_of(prompt: OwnPrompt, path: Path) -> str:
+    """Return the template that the form asks for; for `auto`, what the model's folder says (`heval.json`)."""
+    settings = _json_of(path / "heval.json") if prompt.template == AUTO else {}
+    return str(settings.get("template", TEMPLATE if settings else prompt.template))
 
 
 def _json_of(file: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is none, or none that can be read: asking the model will say what is wrong."""
+    """Read a JSON object; empty where there is none, or none that can be read: asking the model will say what is wrong."""
     try:
         parsed = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
@@ -355,7 +354,7 @@ def _tokenizer(folder: str, modified: float) -> Any:
 
 
 def count_tokens(folder: Path, documents: tuple[str, ...], question: str, template: str = TEMPLATE) -> int | None:
-    """The tokens of the form's prompt; None if the form is incomplete, or the model's files cannot be read.
+    """Count the tokens of the form's prompt; None if the form is incomplete, or the model's files cannot be read.
 
     Of CHAT those of the user's turn: what stands around it is written when the model is asked.
     """

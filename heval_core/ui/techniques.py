@@ -150,8 +150,8 @@ def _told_apart(compared: Compared) -> str:
     best, rows = _best_of(total, "discrimination")
     if best:
         name, number = who(best, lambda key: plain(names.technique(key)), "technique"), interval_of(rows.loc[best[0]])
-        tell = "tells" if len(best) == 1 else "tell"
-        return f"{name} {tell} irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
+        verb = "tells" if len(best) == 1 else "tell"
+        return f"{name} {verb} irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
     off_topic, _ = _best_of(total, "discrimination_off_topic")
     sentence = "No technique tells an irrelevant document about the same thing from a right one"
     if not off_topic:
@@ -199,7 +199,7 @@ def _of_card(card: Expected) -> str:
 
 
 def _of_kind(compared: Compared, key: str, kind: str) -> str:
-    measure = address.asked("measure", _measures(compared))
+    measure = address.requested("measure", _measures(compared))
     cells = compared.cells[(compared.cells["measure"] == measure) & (compared.cells["regime"] == kind)]
     rows = cells[cells["technique"] == key].dropna(subset=["value"]).to_dict("records")
     return f"{measure_name(measure)} {told(rows[0], measure)}" if rows else "not available"

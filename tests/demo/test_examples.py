@@ -29,7 +29,7 @@ def stands_in(old, new):
 @pytest.mark.parametrize(("name", "title", "asked", "against"), listed(), ids=NAMES)
 def test_an_example_opens_as_it_is_listed_with_every_explainer(name, title, asked, against):
     kept = own_prompts.find(name)
-    assert (kept.asked, kept.title) == (asked, title)
+    assert (kept.prompt, kept.title) == (asked, title)
     content = json.loads(gzip.decompress((own_prompts.EXAMPLES / f"{name}.json.gz").read_bytes()))
     assert stands_in(content["result"], json.loads(json.dumps(asdict(kept.result))))
     answer = drawn(kept.result)

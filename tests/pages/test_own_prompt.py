@@ -35,7 +35,7 @@ def gallery(tmp_path, monkeypatch):
 
 def finished(ticket, asked):
     app = open_page("your_prompt")
-    app.session_state[sidebar.TICKET], app.session_state[sidebar.ASKED] = ticket, asked
+    app.session_state[sidebar.TICKET], app.session_state[sidebar.PROMPT] = ticket, asked
     return ran(app)
 
 
@@ -142,9 +142,9 @@ def test_what_is_wrong_in_the_form_is_said_at_its_field_and_nothing_is_sent(sent
 
 def test_a_finished_answer_opens_by_its_own_address(gallery):
     kept = made_up()
-    app = finished(over(result=kept.result), kept.asked)
-    assert app.query_params["result"] == kept.asked.id
-    assert own_prompts.find(kept.asked.id) == kept
+    app = finished(over(result=kept.result), kept.prompt)
+    assert app.query_params["result"] == kept.prompt.id
+    assert own_prompts.find(kept.prompt.id) == kept
 
 
 def test_what_is_typed_while_an_answer_is_computed_stays_and_what_another_link_replaces_comes_back(sent):
@@ -153,7 +153,7 @@ def test_what_is_typed_while_an_answer_is_computed_stays_and_what_another_link_r
     app = AppTest.from_string(both, default_timeout=300)
     app.query_params["result"] = asked
     ran(app).sidebar.text_area(key="own_text_1").set_value("Typed.").run()
-    app.session_state[sidebar.TICKET], app.session_state[sidebar.ASKED] = over(result=made_up("Who?").result), ASKED
+    app.session_state[sidebar.TICKET], app.session_state[sidebar.PROMPT] = over(result=made_up("Who?").result), ASKED
     assert texts(ran(app))[0] == "Typed."
     app.query_params["result"] = other
     assert texts(app.run())[0] == "Iceland is cold."
@@ -238,11 +238,11 @@ def test_hostile_files_cost_their_own_answers_and_no_others(gallery):
 def test_an_answer_that_is_stopped_takes_nothing_from_the_one_that_is_kept():
     kept = made_up()
     fewer = {key: kept.result.generated.matrix[key] for key in ("document", "attn")}
-    name = own_prompts.keep(kept.asked, kept.result)
-    finished(over(partial=made_up(matrix=fewer).result, cancelled=True), kept.asked)
+    name = own_prompts.keep(kept.prompt, kept.result)
+    finished(over(partial=made_up(matrix=fewer).result, cancelled=True), kept.prompt)
     assert own_prompts.find(name) == kept
     (own_prompts.gallery() / f"{name}.json.gz").write_bytes(b"{")
-    assert own_prompts.find(own_prompts.keep(kept.asked, made_up(matrix=fewer).result)).result == made_up(matrix=fewer).result
+    assert own_prompts.find(own_prompts.keep(kept.prompt, made_up(matrix=fewer).result)).result == made_up(matrix=fewer).result
 
 
 def test_an_answer_that_is_gone_is_said_and_its_prompt_can_be_asked_again():
@@ -259,7 +259,7 @@ def test_a_links_change_is_written_again_once(monkeypatch, query, documents):
     requests = []
     monkeypatch.setattr(own_answer, "begin", lambda request: requests.append(request) or over(result=made_up().result))
     kept = made_up()
-    ran(open_page("your_prompt", result=own_prompts.keep(kept.asked, kept.result), **query))
+    ran(open_page("your_prompt", result=own_prompts.keep(kept.prompt, kept.result), **query))
     assert [tuple(request["documents"]) for request in requests] == ([documents] if documents else [])
 
 
@@ -311,7 +311,7 @@ def test_the_oldest_answers_make_room(monkeypatch, gallery):
 
 def test_what_is_drawn_is_what_the_object_says():
     kept = made_up()
-    data, said = drawn(kept.result, kept.asked.explainers), kept.result.generated
+    data, said = drawn(kept.result, kept.prompt.explainers), kept.result.generated
     for shown, known in ((data.words, said.words), (data.sentences, said.sentences)):
         assert [{name: getattr(one, name) for name in vars(of)} for one, of in zip(shown, known, strict=True)] == [
             *map(vars, known)
@@ -329,7 +329,7 @@ def test_what_is_drawn_is_what_the_object_says():
 
 def test_a_file_of_its_own_makes_no_request_and_its_text_is_no_markup():
     kept = made_up("</script><img src=x>")
-    page = answer_page(kept.result, kept.asked.question)
+    page = answer_page(kept.result, kept.prompt.question)
     assert "<img" not in page
     assert not re.findall(r"(?:src|href)=[\"']?(?:http|//)", page)
     data = json.loads(re.search(r"start\(\{ data: (.*), parentElement: document \}\);", page)[1])

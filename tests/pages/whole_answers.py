@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from heval_core.records.whole_answers import read
-from heval_core.ui.own_prompts import KeptAnswer, OwnPrompt
+from heval_core.ui.own_prompts import OwnPrompt, SavedAnswer
 
 ASKED = OwnPrompt(
     model="demo-gpt2", documents=("Iceland is cold.", "It costs 60."), question="Where?", explainers=("attn", "cgim"),
@@ -37,7 +37,7 @@ def matrix(unit, values, columns="token"):
     return {"unit": unit, "units": SENTENCES, "columns": columns, "values": values, **about}
 
 
-def made_up(question="Where?", prompt=None, **changed) -> KeptAnswer:
+def made_up(question="Where?", prompt=None, **changed) -> SavedAnswer:
     """Of its four words two come from documents, one from memory, one is unclear. cgim scores whole sentences.
 
     prompt, changed: what is otherwise of the prompt, and of the answer.
@@ -69,7 +69,7 @@ def made_up(question="Where?", prompt=None, **changed) -> KeptAnswer:
     documents = [{"start": 0, "end": 4}, {"start": 4, "end": 8}]
     result = {"model": "made-up", "prompt": "".join(TOKENS), "tokens": TOKENS, "documents": documents}
     content = result | (prompt or {}) | {"generated": generated | changed}
-    return KeptAnswer(replace(ASKED, question=question), read(content))
+    return SavedAnswer(replace(ASKED, question=question), read(content))
 
 
 def over(**more) -> SimpleNamespace:
