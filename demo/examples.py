@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from heval_core.figures.answer import drawn, verdict
+from heval_core.figures.answer import answer_drawing, verdict
 from heval_core.lm.installed import installed_models
 from heval_core.prompt_service.client import ask
 from heval_core.prompting.prompts import CHAT
@@ -44,4 +44,4 @@ def make() -> None:
     for name, title, prompt, against in listed():
         result = computed(prompt, against)
         write(EXAMPLES / f"{name}.json.gz", prompt, result, title)
-        print(f"{title} | {verdict(drawn(result))} | {result.generated.text.strip()}")
+        print(f"{title} | {verdict(answer_drawing(result))} | {result.generated.text.strip()}")

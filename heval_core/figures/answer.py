@@ -1,6 +1,6 @@
 """A whole answer as the script of Your prompt draws it: on the page, in a file of its own, and as a picture card.
 
-All three draw the same record, `Drawn`: the whole answer, less what no reader sees.
+All three draw the same record, `DrawnAnswer`: the whole answer, less what no reader sees.
 """
 
 import json
@@ -91,7 +91,7 @@ class DrawnMethod:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnAnswer:
     """What is drawn of an answer, as far as it is known. stands: how many of its numbers and names stand in the documents."""
 
     model: str = ""
@@ -105,15 +105,15 @@ class Drawn:
     methods: tuple[DrawnMethod, ...] = ()
 
 
-def drawn(answer: WholeAnswer, chosen: Sequence[str] = ()) -> Drawn:
+def answer_drawing(answer: WholeAnswer, chosen: Sequence[str] = ()) -> DrawnAnswer:
     """Return what is drawn of an answer. chosen: the explainers that were asked for, in the order in which they stand."""
     generated, prompt = answer.generated, len(answer.tokens)
-    *texts, asked = (part.text(answer.tokens) for part in (*answer.documents, answer.question))
+    *texts, question = (part.text(answer.tokens) for part in (*answer.documents, answer.question))
     # Of a whole answer: its last word may be half of one until then.
-    mentioned = of_tokens(generated.tokens, texts, asked) if generated.stopped else ()
+    mentioned = of_tokens(generated.tokens, texts, question) if generated.stopped else ()
     ends = [0, *(word.end for word in generated.words)]
     keys = dict.fromkeys([SENTENCE, *chosen, *generated.matrix, *generated.refused])
-    return Drawn(
+    return DrawnAnswer(
         model=answer.model,
         given=generated.given,
         tokens=answer.tokens,
@@ -132,7 +132,7 @@ def drawn(answer: WholeAnswer, chosen: Sequence[str] = ()) -> Drawn:
 
 
 def _word(word: AnswerWord, before: int, answer: WholeAnswer, mentioned: Sequence[Mention]) -> DrawnWord:
-    """before: where the word before it ends. mentioned: the answer's numbers and names."""
+    """Return a word as it is drawn. before: where the word before it ends. mentioned: the answer's numbers and names."""
     text = "".join(answer.generated.tokens[before : word.start]) + word.text
     breaks = min(2, text[: len(text) - len(text.lstrip())].count("\n")) if before else 0
     probability = min(answer.generated.probabilities[word.start : word.end], default=1)
@@ -157,7 +157,7 @@ def sentences_of(tokens: Sequence[str], document: NamedSpan) -> tuple[tuple[int,
 
 
 def _method(key: str, answer: WholeAnswer, tokens: int) -> DrawnMethod:
-    """tokens: of the prompt."""
+    """Return a method as it is drawn. tokens: of the prompt."""
     plugin, scores = catalogue.method(key), answer.generated.matrix.get(key)
     lost = "nats lost without it" if key in (DOCUMENT, SENTENCE) else "nats in all, its words left out one by one"
     waiting = DrawnMethod(
@@ -184,7 +184,7 @@ def _method(key: str, answer: WholeAnswer, tokens: int) -> DrawnMethod:
 
 
 def _contrast(contrast: Contrast, first: int) -> DrawnMethod:
-    """What speaks for a word and not for another, as an explainer that knows this word alone. first: a ranked token."""
+    """Return what speaks for a word and not for another, as an explainer that knows this word alone. first: a ranked token."""
     return DrawnMethod(
         key=f"against({contrast.start})",
         title=f"{catalogue.method(contrast.explainer).title}, not “{contrast.against}”",
@@ -221,7 +221,7 @@ class Change:
     text: str = ""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """`2`, a document, or `2.1`, its first sentence."""
         return f"{self.document + 1}" if self.sentence is None else f"{self.document + 1}.{self.sentence + 1}"
 
@@ -247,9 +247,9 @@ def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[st
     """Return each word of two texts with whether the other lacks it there; white space around it does not count."""
     stripped = [[word.strip() for word in words] for words in (old, new)]
     blocks = SequenceMatcher(a=stripped[0], b=stripped[1], autojunk=False).get_matching_blocks()
-    kept = {block.a + offset for block in blocks for offset in range(block.size)}
+    shared = {block.a + offset for block in blocks for offset in range(block.size)}
     stays = {block.b + offset for block in blocks for offset in range(block.size)}
-    return [(word, at not in kept) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]
+    return [(word, at not in shared) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]
 
 
 def compared(before: WholeAnswer, after: WholeAnswer, change: Change) -> Comparison:
@@ -258,7 +258,7 @@ def compared(before: WholeAnswer, after: WholeAnswer, change: Change) -> Compari
     old, new = before.generated.words, after.generated.words
     was, becomes = changed_words(*([word.text for word in words] for words in (old, new)))
     pointed = [_points_at(before, word, change) for word in old]
-    changed = [points for points, (_, gone) in zip(pointed, was, strict=True) if gone]
+    changed = [points for points, (_, removed) in zip(pointed, was, strict=True) if removed]
     lead = f"Predicted: {so_many(sum(pointed), 'word')}. {sum(changed)} of the {len(changed)} that changed were among them"
     added = sum(new for _, new in becomes)
     same = f"No word goes; {added} more follow." if added else "The answer stays the same, word for word."
@@ -280,7 +280,7 @@ def _points_at(answer: WholeAnswer, word: AnswerWord, change: Change) -> bool:
 def answer_page(answer: WholeAnswer, question: str, chosen: Sequence[str] = ()) -> str:
     """Return a self-contained HTML file with hover and selection: one script, one style, and no request."""
     data = {"id": "file", "static": True, "view": {}, "status": None, "without": None, "old": None}
-    text = json.dumps(data | asdict(drawn(answer, chosen)), ensure_ascii=True).replace("<", "\\u003c")
+    text = json.dumps(data | asdict(answer_drawing(answer, chosen)), ensure_ascii=True).replace("<", "\\u003c")
     # The component's script is a module; what it exports is called once.
     script = joined("answer", "js").replace("export default function", "function start")
     script += f"\nstart({{ data: {text}, parentElement: document }});\n"
@@ -297,7 +297,7 @@ _LETTERS = {**dict.fromkeys("ijl.,:;'’|!I", 0.26), **dict.fromkeys("frt()[]-/"
 
 def answer_card(answer: WholeAnswer, question: str) -> str:
     """Return a picture (SVG): question, answer with a bar under each word, the documents' beginnings, and what was found."""
-    data = drawn(answer)
+    data = answer_drawing(answer)
     words: list[dict[str, Any]] = []
     x, y = float(_EDGE), 112
     for word in data.words:
@@ -330,12 +330,12 @@ def _bar(word: DrawnWord) -> dict[str, Any]:
     return {"colour": GREY if memory else DASHED, "high": 3 if memory else 2, "dashed": not memory}
 
 
-def verdict(data: Drawn) -> str:
+def verdict(data: DrawnAnswer) -> str:
     """Return what was found of a whole answer: on what its words rest, and what stands in its documents."""
     did = "read" if data.given else "wrote"
-    found = resting(data.words) or "not computed to the end"
+    origins = resting(data.words) or "not computed to the end"
     missing = [f"{one}." for sentence in data.sentences for one in sentence.nowhere]
-    return " ".join(filter(None, [f"{data.model} {did} this: {found}.", data.stands, *missing]))
+    return " ".join(filter(None, [f"{data.model} {did} this: {origins}.", data.stands, *missing]))
 
 
 def spelt(words: Sequence[AnswerWord]) -> list[AnswerWord]:
@@ -375,10 +375,10 @@ class Card:
     found: str
 
 
-def on_card(id: str, title: str, question: str, data: Drawn) -> Card:
+def on_card(id: str, title: str, question: str, data: DrawnAnswer) -> Card:
     """Return the card of an answer; it says what most words rest on."""
     read = spelt(data.words)
     ((source, most),) = Counter(word.source for word in read).most_common(1)
-    found = f"{most} of {len(read)} {source if source == UNCLEAR else f'rest on {source}'}" if resting(read) else ""
+    conclusion = f"{most} of {len(read)} {source if source == UNCLEAR else f'rest on {source}'}" if resting(read) else ""
     documents = so_many(len(data.documents), "document")
-    return Card(id, title, question, data.words[:_FIRST], len(data.words) > _FIRST, documents, found)
+    return Card(id, title, question, data.words[:_FIRST], len(data.words) > _FIRST, documents, conclusion)

@@ -51,13 +51,13 @@ _NATIVE, _DIFFERENCE = ("native", "native_low", "native_high"), ("difference", "
 
 
 def by_question(board: Board, names: Names, *, compact: bool = False) -> DotFigure:
-    """A panel for each question, with a tick for each model. compact: the same without ranks, means and ticks."""
+    """Draw a panel for each question, with a tick for each model. compact: the same without ranks, means and ticks."""
     titled_columns = [(column, QUESTIONS[column.question].title, column.measure.headline) for column in board.questions]
     return _figure(board, names, "Explainers by question", titled_columns, ranked=not compact, compact=compact)
 
 
 def by_prompts(board: Board, question: str, names: Names) -> DotFigure:
-    """A panel for each kind of prompts that one question was asked of: plain, with each decoy, at the longest length."""
+    """Draw a panel for each kind of prompts that one question was asked of: plain, with each decoy, at the longest length."""
     columns = [column for column in board.columns if column.question == question and column.scaled]
     titled_columns = []
     for column in sorted(columns, key=lambda variant: (not variant.plain, bool(variant.length))):
@@ -75,7 +75,10 @@ def _figure(
     ranked: bool = False,
     compact: bool = False,
 ) -> DotFigure:
-    """titled_columns: columns, each with the title and the hint of its panel. ranked: with ranks and means."""
+    """Draw a panel for each column.
+
+    titled_columns: columns, each with the title and the hint of its panel. ranked: with ranks and means.
+    """
     overall, rows = board.overall, []
     ranks, means = overall.ranks(), board.quality.set_index("explainer")["value"].to_dict()
     for explainer in board.rows:
@@ -106,14 +109,14 @@ def _panel(board: Board, column: BoardColumn, title: str, hint: str, *, ticks: b
 
 
 def _slot(key: str, title: str, column: BoardColumn, mean: Fields | None, single: pd.DataFrame, best: bool) -> Slot:
-    """mean: the row of `Board.values`. single: rows of `Board.by_model`, of all explainers."""
+    """Draw an explainer's value in a column. mean: the row of `Board.values`. single: rows of `Board.by_model`, of all."""
     if mean is None or mean["cells"] < mean["of"] or pd.isna(mean["value"]):
         why = "not available" if mean is None else str(mean["reason"])
-        lacking = () if mean is None or pd.isna(mean["value"]) else (said(mean, column.measure),)
+        lacking = () if mean is None or pd.isna(mean["value"]) else (valued(mean, column.measure),)
         return Slot(missing=Dot(0.0, (title, *lacking, why), (key, column.key, ALL)))
 
-    def dot(row: Fields, place: str, model: str, low: float = math.nan, high: float = math.nan) -> Dot:
-        about = (f"{title} · {place}", said(row, column.measure), counted(row))
+    def dot(row: Fields, where: str, model: str, low: float = math.nan, high: float = math.nan) -> Dot:
+        about = (f"{title} · {where}", valued(row, column.measure), counted(row))
         return Dot(row["value"], about, (key, column.key, model), low, high)
 
     rows = single[single["explainer"] == key].to_dict("records")
@@ -121,8 +124,8 @@ def _slot(key: str, title: str, column: BoardColumn, mean: Fields | None, single
     return Slot((dot(mean, column.title, ALL, mean["low"], mean["high"]),), cells, number(mean["value"]), best)
 
 
-def said(row: Fields, measure: Measure, *, scaled: bool = True) -> str:
-    """`0.38 [0.37, 0.39] of 1 (0 = guessing), that is 18 [18, 19] ranks (chance 0.0)`."""
+def valued(row: Fields, measure: Measure, *, scaled: bool = True) -> str:
+    """Write a value with its unit: `0.38 [0.37, 0.39] of 1 (0 = guessing), that is 18 [18, 19] ranks (chance 0.0)`."""
     native = f"{interval_of(row, of=_NATIVE)} {measure.unit} (chance {number(row['native_chance'])})"
     return f"{interval_of(row)} {SCALED if scaled else measure.shown_unit}, that is {native}"
 
@@ -132,8 +135,9 @@ def counted(row: Fields) -> str:
 
 
 def pair_figure(pairs: pd.DataFrame, names: Names) -> DotFigure:
-    """A row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead; hollow
-    where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike."""
+    """Draw a row for each model and dataset, a panel for each question: differences in the colour of the one that is ahead;
+    hollow where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike.
+    """
     by_cell, same_dataset = crossed(pairs, ["model", "dataset"], "column"), pairs["dataset"].nunique() == 1
     rows = [dots.DotRow(f"{m} {d}", m if same_dataset else f"{m} · {names.dataset(d)}") for m, d in by_cell]
     panels = []
@@ -158,9 +162,11 @@ def _difference(row: Fields, names: Names) -> Slot:
 
 
 def front_figure(board: Board) -> Front | None:
-    """Every method by quality and cost, with the front of those that none beats in both; None with fewer than two. Cost:
-    forward passes over the whole prompt, on a logarithmic axis. Further right is cheaper, so that better is up and right, as
-    in the figure of techniques."""
+    """Draw every method by quality and cost, with the front of those that none beats in both; None with fewer than two.
+
+    Cost: forward passes over the whole prompt, on a logarithmic axis. Further right is cheaper, so that better is up and
+    right, as in the figure of techniques.
+    """
     rows = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
     if len(rows) < 2:
         return None
@@ -188,7 +194,10 @@ def front_figure(board: Board) -> Front | None:
 
 
 def _passes_axis(cheap: float, dear: float) -> Ticks:
-    """From dear to cheap, both logarithms, and some room. At powers of ten, and at 2 and 5 times these where they are few."""
+    """Return an axis from dear to cheap, both logarithms, and some room.
+
+    At powers of ten, and at 2 and 5 times these where they are few.
+    """
     room = max(0.12 * (dear - cheap), 0.15)
     cheap, dear = cheap - room, dear + room
     powers = range(math.floor(cheap) - 1, math.ceil(dear) + 1)
@@ -210,22 +219,24 @@ def _point(row: Fields, board: Board) -> PlottedPoint:
 
 
 def whole_table(board: Board) -> Table:
-    """All columns that a board has."""
+    """Return all columns that a board has."""
     return _table(board, "The leaderboard", [*_main(board), *_harder(board)], _note(board), "board")
 
 
 def main_table(board: Board) -> Table:
-    """The three questions, their mean, wins over other methods, faithfulness, and what it costs at each size of prompt."""
+    """Return the three questions, their mean, wins over other methods, faithfulness, and what it costs at each size
+    of prompt.
+    """
     return _table(board, "The board: explainers by question, faithfulness and cost", _main(board), _note(board), "board")
 
 
 def harder_table(board: Board) -> Table:
-    """The questions under decoys and at the longest length; without columns where there are none."""
+    """Return the questions under decoys and at the longest length; without columns where there are none."""
     return _table(board, "The questions under decoys and at the longest length", _harder(board), _HARDER, "board-harder")
 
 
 def pairs_table(board: Board) -> Table:
-    """Wins, ties and losses of the row against the head, over all questions."""
+    """Return wins, ties and losses of the row against the head, over all questions."""
     facing = {row.key: against(board.pairs, row.key) for row in board.rows}
     counts = {(key, str(other)): tally(rows) for key, pairs in facing.items() for other, rows in pairs.groupby("second")}
     parts: list[_Part] = [
@@ -259,7 +270,7 @@ def _note(board: Board) -> str:
 
 
 def of_faithfulness(board: Board) -> str:
-    """What its faithfulness takes out; empty for a board without it."""
+    """Say what a board's faithfulness takes out; empty for a board without it."""
     columns = [column for column in board.columns if not column.scaled]
     protection = PROTECTED if all(column.measure.protected for column in columns) else NOT_PROTECTED
     return f"Faithfulness is above the random control's. {protection}" if columns else ""
@@ -282,7 +293,7 @@ def _of_column(board: Board, column: BoardColumn) -> _Part:
     hint += "" if column.scaled or column.measure.protected else f" {NOT_PROTECTED}"
     cells = {}
     for row in values[values["column"] == column.key].to_dict("records"):
-        about = "; ".join(filter(None, (said(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))
+        about = "; ".join(filter(None, (valued(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))
         lacking, why = "*" if row["reason"] else "", {"unavailable": row["reason"]}
         cells[row["explainer"]] = number_cell(row | why, mark=lacking, why=about, best=row["explainer"] in best)
     return Head(column.title if column.scaled else f"{column.title}, {column.measure.shown_unit}", hint), cells
@@ -304,7 +315,7 @@ def _wins(board: Board) -> _Part:
 
 
 def _costs(board: Board) -> list[_Part]:
-    """Passes at each size of prompt, and milliseconds where explainers were timed by themselves."""
+    """Pass at each size of prompt, and milliseconds where explainers were timed by themselves."""
     parts: list[_Part] = []
     for size, costs in board.costs[board.costs["size"] != EVERY_SIZE].groupby("size"):
         tokens = f"{costs['tokens'].median():,.0f} tokens"

@@ -23,9 +23,9 @@ _TONES = {
     "good": r"true|support|correct|entail|yes\b|accurate",
 }
 Pieces = list[tuple[str, str]]
-FOUND, WRONG, MISSED, NONE, UNKNOWN = "found", "wrong", "missed", "none", "unknown"
+RIGHT, WRONG, MISSED, NONE, UNKNOWN = "found", "wrong", "missed", "none", "unknown"
 _WORDS = {
-    FOUND: "found: it marks this sentence, which cited the passage",
+    RIGHT: "found: it marks this sentence, which cited the passage",
     WRONG: "wrongly marked: this sentence did not cite the passage",
     MISSED: "missed: this sentence cited the passage",
     NONE: "not marked",
@@ -33,20 +33,22 @@ _WORDS = {
 
 
 def tone(verdict: str) -> str:
-    """`bad` for a verdict against the claim, `good` for one in its favour, empty for another."""
+    """Return `bad` for a verdict against the claim, `good` for one in its favour, empty for another."""
     words = verdict.lower().replace("_", " ")
-    return next((found for found, begins in _TONES.items() if re.search(rf"\b({begins})", words)), "")
+    return next((key for key, begins in _TONES.items() if re.search(rf"\b({begins})", words)), "")
 
 
 def first_passage(explanation: StoredExplanation) -> int | None:
-    """The one to begin with: the sampled one, else one that is cited, else the first one."""
+    """Return the passage to begin with: the sampled one, else one that is cited, else the first one."""
     given = explanation.explained.selected
     return next((n for n in (explanation.sampled, *explanation.explained.cited, *given) if n in given), None)
 
 
 def masked(sentence: str, passage: int, cited: Sequence[int]) -> Pieces:
-    """A sentence in pieces: text, citations of other passages (`cite`), and a gap where this one's was taken out. cited: the
-    passages that it cites; brackets with other numbers are text."""
+    """Return a sentence in pieces: text, citations of other passages (`cite`), and a gap where this one's was taken out.
+
+    cited: the passages that it cites; brackets with other numbers are text.
+    """
     pieces: Pieces = []
     end, gaps = 0, 0
     for marker in markers.markers(sentence):
@@ -102,16 +104,19 @@ class Marked:
         return float(np.mean([getattr(row, measure) for row in self.rows]))
 
     def cells(self, count: int) -> list[dict[str, Any]]:
-        """A mark for each of so many sentences."""
+        """Return a mark for each of so many sentences."""
         why = f"its answer could not be read: {self.problem}" if self.problem else "not asked about this passage"
         if self.problem or not self.rows:
             return [{"state": UNKNOWN, "about": [why]}] * count
         return [self._cell(index) for index in range(count)]
 
     def _cell(self, index: int) -> dict[str, Any]:
-        """One mark. weight: what the bar under it shows, the passage's score as a share of the highest of the explanation."""
+        """Return one mark.
+
+        weight: what the bar under it shows, the passage's score as a share of the highest of the explanation.
+        """
         rows, votes = self.rows, sum(index in row.predicted for row in self.rows)
-        state = (FOUND if index in self.gold else WRONG) if votes else (MISSED if index in self.gold else NONE)
+        state = (RIGHT if index in self.gold else WRONG) if votes else (MISSED if index in self.gold else NONE)
         about = [_WORDS[state]]
         if len(rows) > 1:
             about.append(f"{votes} of {len(rows)} people marked it")
@@ -129,7 +134,7 @@ class Marked:
         return mark
 
     def score(self) -> list[str]:
-        """How it did here, in words."""
+        """Say how it did here, in words."""
         if not self.rows:
             return ["not asked about this passage"]
         means = {measure: number(self.mean(measure)) for measure in ("f1", "chance", "precision", "recall")}
@@ -142,7 +147,7 @@ class Marked:
         return [*texts, right, "F1 is 0 where no sentence should be marked"]
 
     def drawing(self, cells: list[dict[str, Any]]) -> dict[str, Any]:
-        """What the browser draws. cells: a mark for each line."""
+        """Return what the browser draws. cells: a mark for each line."""
         several = self.key == PEOPLE and len(self.rows) > 1
         f1 = self.mean("f1") if self.rows else None
         return {
@@ -164,15 +169,18 @@ class Marked:
 def claim_drawing(
     stored: StoredExplanation, recoveries: Sequence[Recovery], passage: int | None, names: Names, every: Iterable[str]
 ) -> dict[str, Any]:
-    """What the browser draws. recoveries: all of the explanation. passage: whose citation is masked; None where there is none.
-    every: the annotators that have a column, asked or not."""
+    """Return what the browser draws.
+
+    recoveries: all of the explanation. passage: whose citation is masked; None where there is none. every: the annotators that
+    have a column, asked or not.
+    """
     explained, claim = stored.explained, stored.explained.claim
     columns = marked_by(explained, recoveries, passage, names, every)
     cells = [column.cells(len(explained.sentences)) for column in columns]
     gold = _gold(explained, passage)
     # Sentences that say the same one after another and are marked alike are one line.
     alike = [
-        (sentence.text.strip(), index in gold, *(own[index]["state"] for own in cells))
+        (sentence.text.strip(), index in gold, *(marks[index]["state"] for marks in cells))
         for index, sentence in enumerate(explained.sentences)
     ]
     runs = [[index for index, _ in run] for _, run in groupby(enumerate(alike), key=itemgetter(1))]
@@ -189,7 +197,7 @@ def claim_drawing(
             for one in claim.passages
         ],
         "sentences": [_line(explained.sentences[run[0]], passage, run, run[0] in gold) for run in runs],
-        "annotators": [column.drawing([own[run[0]] for run in runs]) for column, own in zip(columns, cells, strict=True)],
+        "annotators": [column.drawing([marks[run[0]] for run in runs]) for column, marks in zip(columns, cells, strict=True)],
         "notes": _notes(explained, columns),
     }
 
@@ -201,7 +209,7 @@ def _gold(explained: Explained, passage: int | None) -> frozenset[int]:
 def marked_by(
     explained: Explained, recoveries: Sequence[Recovery], passage: int | None, names: Names, every: Iterable[str]
 ) -> list[Marked]:
-    """The columns of `claim_drawing`, in order."""
+    """Return the columns of `claim_drawing`, in order."""
     answers: dict[str, list[Recovery]] = {}
     for row in recoveries:
         if row.passage == passage:
@@ -218,7 +226,7 @@ def _line(sentence: CitedSentence, passage: int | None, run: Sequence[int], gold
 
 
 def _notes(explained: Explained, columns: Sequence[Marked]) -> list[str]:
-    """What is wrong though it can be used: with the claim, with the explanation, and with answers."""
+    """Say what is wrong though it can be used: with the claim, with the explanation, and with answers."""
     problems = {"claim": explained.claim.problems, "explanation": explained.problems if explained.sentences else ()}
     notes = [f"Of this {what}: {problem.rstrip('.')}." for what, defects in problems.items() for problem in defects]
     return notes + [
@@ -229,7 +237,7 @@ def _notes(explained: Explained, columns: Sequence[Marked]) -> list[str]:
 
 
 def lead(explained: Explained, columns: Sequence[Marked], passage: int | None) -> Pieces:
-    """What became of the citation: by the best annotator that reads, and by the best explainer."""
+    """Say what became of the citation: by the best annotator that reads, and by the best explainer."""
     if explained.unavailable:
         return [("", f"There is no explanation: {explained.unavailable.rstrip('.')}.")]
     if passage is None:
@@ -246,7 +254,7 @@ def lead(explained: Explained, columns: Sequence[Marked], passage: int | None) -
         return [*parts, ("b", listed(silent) if len(silent) < len(answered) or len(silent) == 1 else "All annotators"),
                 ("", f" {verb} none, which is right.")]  # fmt: skip
     reader, explainer = (
-        max((own for own in answered if (own.family == "explainer") is inside), key=lambda own: own.mean("f1"), default=None)
+        max((one for one in answered if (one.family == "explainer") is inside), key=lambda one: one.mean("f1"), default=None)
         for inside in (False, True)
     )
     parts = [] if reader else [("", "Nobody who reads was asked. ")]
@@ -254,14 +262,14 @@ def lead(explained: Explained, columns: Sequence[Marked], passage: int | None) -
         puts = "put" if reader.key == PEOPLE else "puts"
         parts += [("b", reader.name), ("", f" {puts} [{passage}] {_where(reader, 'back ')}. ")]
     if explainer:
-        whose = "that reads it" if "model=" in explainer.key else "that wrote it"
-        used = f"The model {whose} used [{passage}] {_where(explainer)}, says "
+        role = "that reads it" if "model=" in explainer.key else "that wrote it"
+        used = f"The model {role} used [{passage}] {_where(explainer)}, says "
         parts += [("", used), ("b", explainer.name), ("", ".")]
     return parts
 
 
 def _where(column: Marked, back: str = "") -> str:
-    """`back in sentence 2, where it was`, `nowhere; it was in sentence 1`."""
+    """Say where an annotator puts it: `back in sentence 2, where it was`, `nowhere; it was in sentence 1`."""
     if column.chosen == column.gold:
         return f"{back}in {_sentences(column.gold)}, where it was" if back else f"in {_sentences(column.gold)}"
     marked = f"in {_sentences(column.chosen)}" if column.chosen else "nowhere"
@@ -269,7 +277,7 @@ def _where(column: Marked, back: str = "") -> str:
 
 
 def _sentences(indices: Collection[int]) -> str:
-    """`sentence 2`, `sentences 2 and 5`."""
+    """Name sentences: `sentence 2`, `sentences 2 and 5`."""
     return f"sentence{'s' if len(indices) > 1 else ''} {listed([str(index + 1) for index in sorted(indices)])}"
 
 
@@ -278,7 +286,7 @@ def _of(annotator: str) -> str:
 
 
 def _heaviest(recoveries: Sequence[Recovery]) -> dict[str, list[tuple[float, int]]]:
-    """Annotator ▶ per sentence its highest score for any passage, and which passage that is (of equals the first)."""
+    """Return annotator ▶ per sentence its highest score for any passage, and which passage that is (of equals the first)."""
     scores: dict[str, list[list[tuple[float, int]]]] = {}
     for row in recoveries:
         scores.setdefault(row.annotator, []).append([(score, row.passage) for score in row.scores or ()])

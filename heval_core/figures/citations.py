@@ -71,17 +71,17 @@ def answered(cells: pd.DataFrame, measure: str, maskings: Sequence[str]) -> pd.D
     Their chance is that of Random, where it answered, which marks as many sentences as cite the passage: one for all. Else it
     is each one's own, of as many sentences as it marked.
     """
-    own = cells[(cells["measure"] == measure) & cells["masking"].isin(maskings) & (cells["annotator"] != "")]
-    random = own[own["annotator"] == "random"].set_index(["writer", "masking"])["chance"].dropna()
-    one = pd.Series([random.get(place) for place in zip(own["writer"], own["masking"], strict=True)], own.index, dtype=float)
-    return own.assign(chance=one.fillna(own["chance"].astype(float)))
+    rows = cells[(cells["measure"] == measure) & cells["masking"].isin(maskings) & (cells["annotator"] != "")]
+    random = rows[rows["annotator"] == "random"].set_index(["writer", "masking"])["chance"].dropna()
+    one = pd.Series([random.get(pair) for pair in zip(rows["writer"], rows["masking"], strict=True)], rows.index, dtype=float)
+    return rows.assign(chance=one.fillna(rows["chance"].astype(float)))
 
 
 def _row(key: str, names: Names, title: str) -> dots.DotRow:
     return dots.DotRow(key, title, names.control(key), names.meaning("annotator", key), annotator_colour(key, names))
 
 
-def told(row: Fields | None, id: Sequence[str], names: Names) -> list[str]:
+def cell_in_words(row: Fields | None, id: Sequence[str], names: Names) -> list[str]:
     """Say a cell in words: who and where, its number beside its chance, and how many there are; or why there is none.
 
     id: of its mark, which begins with writer and annotator.
@@ -100,12 +100,12 @@ def _slot(rows: Sequence[Fields | None], id: tuple[str, ...], names: Names) -> S
     marks, several = [], len(rows) > 1
     for index, row in enumerate(rows):
         if row is not None and not pd.isna(row["value"]):
-            about = (*told(row, id, names), *([MASKINGS[row["masking"]].title] if several else []))
+            about = (*cell_in_words(row, id, names), *([MASKINGS[row["masking"]].title] if several else []))
             value, low, high, chance = (float("nan" if row[name] is None else row[name]) for name in _NUMBERS)
             marks.append(Dot(value, about, (*id, row["masking"]) if several else id, low, high, chance, bool(index)))
     if marks:
         return Slot(tuple(marks), text=" · ".join(number(dot.value) for dot in marks))
-    return Slot(missing=Dot(0.0, tuple(told(rows[0], id, names)), id))
+    return Slot(missing=Dot(0.0, tuple(cell_in_words(rows[0], id, names)), id))
 
 
 def not_available(cells: pd.DataFrame, measure: str, masking: str, names: Names) -> list[tuple[str, str]]:
@@ -186,12 +186,12 @@ def wide_table(cells: pd.DataFrame, measures: Sequence[str], names: Names, by: S
     return Table("", keys, (*heads, *([Head("n")] if counts else [])), tuple(rows))
 
 
-def titles_of(place: Mapping[str, str], names: Names) -> tuple[str, ...]:
-    """Return what the values of some columns are called. place: column ▶ value."""
+def titles_of(values: Mapping[str, str], names: Names) -> tuple[str, ...]:
+    """Return what the values of some columns are called. values: column ▶ value."""
     kinds = {"dataset": "claims", "selector": "selector"}
     return tuple(
         annotator_title(value, names) if name == "annotator" else names.title(kinds[name], value) if name in kinds else value
-        for name, value in place.items()
+        for name, value in values.items()
     )
 
 
@@ -222,9 +222,10 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
     *Of words that differ*: sentences of which fewer than .85 of the words stand there.
     """
     rows = []
-    for (model, dataset), own in cells.groupby(["model", "dataset"]):
-        records = {(row["explainer"], row["measure"], row["copied"]): row for row in own.to_dict("records")}
-        keys = own[(own["measure"] == _SOURCE) & (own["copied"] == "all")].sort_values("value", ascending=False)["explainer"]
+    for (model, dataset), group in cells.groupby(["model", "dataset"]):
+        records = {(row["explainer"], row["measure"], row["copied"]): row for row in group.to_dict("records")}
+        of_sources = group[(group["measure"] == _SOURCE) & (group["copied"] == "all")]
+        keys = of_sources.sort_values("value", ascending=False)["explainer"]
         for key in sorted(keys, key=lambda key: key in TEXT_CONTROLS):
             whole, apart, span = (records.get((key, *of)) for of in ((_SOURCE, "all"), (_SOURCE, "below .85"), (_RANK, "all")))
             title = _LEFT_OUT.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))

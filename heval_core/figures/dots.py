@@ -190,5 +190,5 @@ def axis_over(
         return Axis(Scale(least, 1.0), better, words=tuple(words))
     wide = sorted(dot.high - dot.low for dot in dots if math.isfinite(dot.high - dot.low))
     room = max(_FURTHEST * (max(values) - min(values)), 1.5 * wide[len(wide) // 2] if wide else 0.0)
-    kept = [min(max(end, min(values) - room), max(values) + room) for end in ends]
-    return Axis(Scale.around([*values, *kept]), better, words=tuple(words))
+    clipped = [min(max(end, min(values) - room), max(values) + room) for end in ends]
+    return Axis(Scale.around([*values, *clipped]), better, words=tuple(words))

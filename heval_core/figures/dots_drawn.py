@@ -56,8 +56,8 @@ class FigurePart(NamedTuple):
 
 
 def as_html(*parts: FigurePart) -> str:
-    drawn = [{"title": part.title, "note": part.note, **_as_page(part.figure)} for part in parts]
-    return render("figure.html", parts=drawn, style=stylesheet())
+    rendered = [{"title": part.title, "note": part.note, **_as_page(part.figure)} for part in parts]
+    return render("figure.html", parts=rendered, style=stylesheet())
 
 
 def _as_page(figure: DotFigure | Drawing) -> dict[str, Any]:
@@ -301,11 +301,11 @@ _SIGNS = {
 
 
 def _legend_item(kind: str, text: str) -> Drawing:
-    width, places = _SIGNS[kind]
+    width, spots = _SIGNS[kind]
     drawing = Drawing(width + 5.8 * len(text) + 4, 18, text)
     if kind in ("pair", "dot"):
         drawing.line("stem" if kind == "pair" else "whisker", (1, 9), (width - 6, 9), _GREY)
-    for x, marks in places.items():
+    for x, marks in spots.items():
         drawing.spot((x, 9), marks)
     drawing.words("faint", (width, 13), text)
     return drawing

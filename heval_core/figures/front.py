@@ -100,18 +100,18 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
         drawing.line("thin", (start, top), (end, bottom))
     beside_line = [Label(x.right, y.at(front.level[1][1]), front.along, False)] if front.column and front.level else []
     if front.column:
-        places = _in_column(drawing, [*labels, *beside_line], x.right, y)
+        positions = _in_column(drawing, [*labels, *beside_line], x.right, y)
     else:
         room = Box(x.left + 2, _TOP - 4, x.right + 8, y.left - 1)
-        places = place_labels(drawing, labels, room, taken)
+        positions = place_labels(drawing, labels, room, taken)
     plain, strong = ("number", "strong") if front.column else ("label", "label strong")
     for point, label in reversed(list(zip(front.points, labels, strict=True))):
-        left, top = places[label]
+        left, top = positions[label]
         name = Mark("text", strong if label.strong else plain, left - label.x, top - label.y, text=label.text)
         marks = _sign(point.look, point.on_front, 8.5), name
         drawing.spot((label.x, label.y), marks, point.about, id=point.id, reach=12.0)
     for label in beside_line:
-        drawing.words("faint", places[label], label.text)
+        drawing.words("faint", positions[label], label.text)
     if front.legend:
         drawing.height = 14 + drawing.legend([(_sign(look, False, 6.5), text) for look, text in front.legend], height + 10)
     return drawing
@@ -260,7 +260,7 @@ def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: li
 
     Draws a thin line to its point from far, or past a nearer point. taken: grows by the labels.
     """
-    places = {label: (label.x, label.y) for label in labels}
+    positions = {label: (label.x, label.y) for label in labels}
     for label in (one for one in labels if one.text):
         wide = _wide(label.text, label.strong) + 4
         costs: list[tuple[float, int, Box, float, int]] = []
@@ -277,5 +277,5 @@ def place_labels(drawing: Drawing, labels: Sequence[Label], room: Box, taken: li
         if far > _FAR[1] or nearer:
             end = {1: box.left, -1: box.right, 0: (box.left + box.right) / 2}[_WAYS[way][0]]
             drawing.line("leader", (label.x, label.y), (end, (box.top + box.bottom) / 2))
-        places[label] = box.left + 2, box.top + 14
-    return places
+        positions[label] = box.left + 2, box.top + 14
+    return positions

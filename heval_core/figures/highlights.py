@@ -30,13 +30,13 @@ class Scored:
     scores: Sequence[float]
     note: str = ""
 
-    def marked(self, places: range) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    def marked(self, indices: range) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Return per token its score, normalised score, and rank as metrics count it; and the largest size.
 
-        places: those ranked.
+        indices: those ranked.
         """
         raw = np.asarray(self.scores, dtype=np.float64)
-        ranked, scores = np.isin(np.arange(len(raw)), places), normalise(raw, self.signed)
+        ranked, scores = np.isin(np.arange(len(raw)), indices), normalise(raw, self.signed)
         largest = float(np.abs(scores[ranked]).max(initial=0.0)) or 1.0
         return raw, scores, average_ranks(raw[None], ranked[None])[0], largest
 
@@ -75,9 +75,9 @@ def _headings(documents: Sequence[PromptDocument], used: int | None) -> dict[int
     return headings
 
 
-def _strips(row: Scored, number: int, places: range, k: int) -> list[dict[str, Any]]:
+def _strips(row: Scored, number: int, ranked: range, k: int) -> list[dict[str, Any]]:
     """Return an explainer's marks under the tokens: the class, whether it is among the k best, score and rank as text."""
-    raw, scores, ranks, largest = row.marked(places)
+    raw, scores, ranks, largest = row.marked(ranked)
     best, strips = set(best_tokens(raw, ranks, k)), []
     for index in range(len(raw)):
         step = round(STEPS * min(1.0, abs(scores[index]) / largest) ** 0.5)
@@ -92,9 +92,9 @@ def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snap
 
     rows: one per explainer, over all tokens. k: how many are framed.
     """
-    drawn = highlights(instance.tokens, instance.ranked, instance.documents, instance.used_document, rows, k)
+    data = highlights(instance.tokens, instance.ranked, instance.documents, instance.used_document, rows, k)
     # What a browser hashes is the style as it stands in the file.
-    style = render("instance.css", drawn=drawn)
+    style = render("instance.css", drawn=data)
     regime = regime_title(instance.regime)
     if instance.technique != TECHNIQUE:
         regime = f"{regime} · {instance.technique}"
@@ -103,7 +103,7 @@ def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snap
         title=f"{instance.model} on {instance.dataset}: {instance.subject}",
         instance=instance,
         regime=regime,
-        drawn=drawn,
+        drawn=data,
         style=style,
         digest=digest(style),
         k=k,

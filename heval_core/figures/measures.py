@@ -73,15 +73,15 @@ class Measured:
     def in_unit(self, rows: pd.DataFrame, scaled: bool | None = None) -> pd.DataFrame:
         """Add `at`, `at_low`, `at_high` and `at_chance` to means or cells: what is drawn. scaled: if not as `scaled` says."""
         scaled = self.scaled if scaled is None else scaled
-        names, drawn = VALUE, rows
+        names, source = VALUE, rows
         if scaled and "normalised_low" in rows:
             names = ("normalised", "normalised_low", "normalised_high")
         elif scaled:
-            drawn = as_normalised(rows)
+            source = as_normalised(rows)
         elif self.measure.paired:
-            names, drawn = ABOVE, rows.assign(above=rows["value"] - rows["chance"])
+            names, source = ABOVE, rows.assign(above=rows["value"] - rows["chance"])
         chance = rows["chance"].astype(float) * 0 if scaled or self.measure.paired else rows["chance"]
-        return rows.assign(**{at: drawn[name] for at, name in zip(_AT, names, strict=True)}, at_chance=chance)
+        return rows.assign(**{at: source[name] for at, name in zip(_AT, names, strict=True)}, at_chance=chance)
 
     @cached_property
     def in_parts(self) -> bool:
@@ -137,7 +137,7 @@ class Measured:
         wrong = known["above_low"] > 0 if self.measure.best == "low" else known["above_high"] < 0
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
 
-    def told(self, row: Fields) -> str:
+    def in_words(self, row: Fields) -> str:
         """Say `0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
         words = f"{interval_of(row, of=_AT)} {self.unit}"
         return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
@@ -147,14 +147,14 @@ def row_of(key: str, names: Names) -> DotRow:
     return DotRow(key, names.explainer(key), key in names.controls, names.meaning("explainer", key), colour(key))
 
 
-def picked_html(explainer: str, title: str, said: str) -> str:
+def picked_html(explainer: str, title: str, text: str) -> str:
     """Return what the bar under the figure says of a mark."""
-    return render("picked.html", colour=colour(explainer), title=title, said=said)
+    return render("picked.html", colour=colour(explainer), title=title, said=text)
 
 
-def figure_of(measured: Measured, drawn: Sequence[str], names: Names) -> DotFigure:
-    """Draw a measure. drawn: explainers, in the order of the rows; controls last."""
-    rows, panels = [row_of(key, names) for key in drawn], []
+def figure_of(measured: Measured, explainers: Sequence[str], names: Names) -> DotFigure:
+    """Draw a measure. explainers: in the order of the rows; controls last."""
+    rows, panels = [row_of(key, names) for key in explainers], []
     # A single cell's tick would be the mean once more.
     several = len(measured.cells.drop_duplicates(["model", "dataset"])) > 1
     parts, cells = (by_place(measured.in_unit(frame)) for frame in (measured.parts, measured.cells))
@@ -207,7 +207,7 @@ def _dot(row: Fields, measured: Measured, names: Names) -> Dot:
     count = f"{int(row['n']):,} instances"
     about = (
         f"{names.explainer(id[0])} · {names.place(*id[1:])}",
-        measured.told(row),
+        measured.in_words(row),
         f"mean over {row['cells']} cells, {count}" if mean else count,
     )
     second = measured.in_parts and row["part"] != measured.measure.parts[0]
@@ -231,30 +231,30 @@ class _Column(NamedTuple):
     best: tuple[str, ...]
 
 
-def measure_table(found: Measured, names: Names, k: int = 0, *, parts: bool = False) -> Table:
+def measure_table(measured: Measured, names: Names, k: int = 0, *, parts: bool = False) -> Table:
     """Return methods best first, then controls.
 
     parts: a column for each part of a regime, in place of the mean over all regimes.
     """
-    columns, biased = _columns(found, names, parts), found.measure.best == "zero"
-    reasons = found.cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
-    cells = found.overall.set_index("explainer")["cells"]
+    columns, biased = _columns(measured, names, parts), measured.measure.best == "zero"
+    reasons = measured.cells.dropna(subset=["unavailable"]).groupby("explainer")["unavailable"].first()
+    cells = measured.overall.set_index("explainer")["cells"]
     rows = []
-    for key in found.explainers(names.controls):
+    for key in measured.explainers(names.controls):
         nothing = {"at": None, "unavailable": reasons.get(key)}
         of_columns = (column.means.loc[key].to_dict() if key in column.means.index else nothing for column in columns)
         row = [number_cell(mean, of=_AT, best=key in column.best) for column, mean in zip(columns, of_columns, strict=True)]
-        ran = f"in {int(cells[key])} of {int(cells.max())} cells" if key in cells.index and key in found.few else ""
+        ran = f"in {int(cells[key])} of {int(cells.max())} cells" if key in cells.index and key in measured.few else ""
         if not biased:
-            known = key in found.wrong_side.index
-            row.append(TableCell("{wrong} of {numbers}".format(**found.wrong_side.loc[key])) if known else TableCell())
+            known = key in measured.wrong_side.index
+            row.append(TableCell("{wrong} of {numbers}".format(**measured.wrong_side.loc[key])) if known else TableCell())
         rows.append(Row((names.explainer(key),), tuple(row), key in names.controls, ran))
     heads = [column.head for column in columns]
-    side = "above" if found.measure.best == "low" else "below"
+    side = "above" if measured.measure.best == "low" else "below"
     heads += [] if biased else [Head(f"{side} chance", _WRONG)]
-    label = re.sub(r"[^a-z0-9]+", "-", f"{found.measure.key} k{k}" if k else found.measure.key)
-    title = f"{found.measure.title}, k = {k}" if k else found.measure.title
-    return Table(title, ("Explainer",), tuple(heads), tuple(rows), _note(found, columns, names), label)
+    label = re.sub(r"[^a-z0-9]+", "-", f"{measured.measure.key} k{k}" if k else measured.measure.key)
+    title = f"{measured.measure.title}, k = {k}" if k else measured.measure.title
+    return Table(title, ("Explainer",), tuple(heads), tuple(rows), _note(measured, columns, names), label)
 
 
 def _columns(measured: Measured, names: Names, parts: bool) -> list[_Column]:

@@ -87,10 +87,10 @@ def outcome_bars(outcomes: pd.DataFrame) -> go.Figure:
     """
     figure = go.Figure()
     counts = outcomes.pivot_table("instances", ["label", "dataset", "regime"], "outcome", "sum", fill_value=0, sort=False)
-    asked = counts.sum(axis=1)
+    totals = counts.sum(axis=1)
     labels, bar_keys = [label for label, *_ in counts.index], [bar_key for _, *bar_key in counts.index]
     for key, look in _looks(outcomes).items():
-        shares = counts[key] / asked
+        shares = counts[key] / totals
         pieces = zip(labels, counts[key], shares, strict=True)
         about = [(label, f"{look.title}: {count:,} ({percent(share)})") for label, count, share in pieces]
         figure.add_bar(

@@ -163,8 +163,8 @@ def in_order(explainers: list[str]) -> list[str]:
     """
     known = catalogue.plugins("explainer")
 
-    def place(key: str) -> tuple[int, int, str]:
+    def position(key: str) -> tuple[int, int, str]:
         plugin = known.get(key.partition("(")[0])
         return (1, 0, key) if plugin is None else (2 if plugin.control else 0, plugin.order, key)
 
-    return sorted(explainers, key=place)
+    return sorted(explainers, key=position)

@@ -40,12 +40,12 @@ def side_by_side(shares: pd.DataFrame) -> pd.DataFrame:
     return shares[shares["n"] >= NEARLY_ALL * shares["n"].max()]
 
 
-def pattern_figure(counts: pd.DataFrame, drawn: Sequence[str], names: Names) -> DotFigure:
+def pattern_figure(counts: pd.DataFrame, explainers: Sequence[str], names: Names) -> DotFigure:
     """Draw patterns.
 
-    drawn: explainers, in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset.
+    explainers: in the order of the rows; controls last. Ids of marks: explainer, pattern and dataset.
     """
-    rows = [row_of(key, names) for key in drawn]
+    rows = [row_of(key, names) for key in explainers]
     shares = shares_of(counts)
     means, cells = (by_place(frame, "pattern") for frame in (shares, counts))
     most = float(np.nanmax([*shares["high"], *counts["share"]]))

@@ -83,13 +83,13 @@ def head_counts(table: np.ndarray) -> go.Figure:
     """
     layers, heads = table.shape
     shares = table / max(1.0, float(table.sum()))
-    places = [(layer, head) for layer in range(layers) for head in range(heads)]
-    about = [(head_name(*at), f"{int(table[at]):,} instances ({percent(shares[at])})") for at in places]
+    indices = [(layer, head) for layer in range(layers) for head in range(heads)]
+    about = [(head_name(*at), f"{int(table[at]):,} instances ({percent(shares[at])})") for at in indices]
     # Squares, not a heatmap: nothing in a heatmap can be clicked.
     figure = go.Figure(
         go.Scatter(
-            x=[f"H{head}" for _, head in places],
-            y=[f"L{layer}" for layer, _ in places],
+            x=[f"H{head}" for _, head in indices],
+            y=[f"L{layer}" for layer, _ in indices],
             mode="markers",
             marker={
                 "symbol": "square",
@@ -102,7 +102,7 @@ def head_counts(table: np.ndarray) -> go.Figure:
                 "opacity": 1,
                 "colorbar": {"tickformat": ".0%", "title": {"text": "share of instances"}, "thickness": 14},
             },
-            **clickable([(head_name(*at),) for at in places], about),
+            **clickable([(head_name(*at),) for at in indices], about),
         )
     )
     lay_out(figure, 90 + _SIDE * layers, "", left=40, width=220 + _SIDE * heads)

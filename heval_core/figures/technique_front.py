@@ -54,8 +54,8 @@ def _card(drawing: Drawing, card: Expected, names: Names, filled: bool, state: s
     low, high = card.value.interval()
     how = f"follows {with_unit(card.point.faithfulness.value, SHARE)}, ignores {with_unit(card.point.robustness.value, SHARE)}"
 
-    def text(kind: str, at: float, said: str, anchor: str = "end", down: float = 5.0) -> Mark:
-        return Mark("text", kind, at - _SIGN, down, text=said, anchor=anchor)
+    def text(kind: str, at: float, content: str, anchor: str = "end", down: float = 5.0) -> Mark:
+        return Mark("text", kind, at - _SIGN, down, text=content, anchor=anchor)
 
     marks = [
         Mark("box", "region" if best else "band", -_SIGN, 2 - tall / 2, WIDTH, tall - 4),

@@ -26,8 +26,10 @@ _SETTINGS = {"lam": "λ", "lambda": "λ", "alpha": "α", "n": "N", "top": "N"}
 
 
 def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = ()) -> DotFigure | None:
-    """A row for each technique, a panel for each kind of context, one axis for all; None without any technique. cells: rows of
-    `cell_behaviour` of one model and dataset. front: techniques in bold."""
+    """Draw a row for each technique, a panel for each kind of context, one axis for all; None without any technique.
+
+    cells: rows of `cell_behaviour` of one model and dataset. front: techniques in bold.
+    """
     measured = cells[cells["measure"] == measure]
     by_cell = {(row["technique"], row["regime"]): row for row in measured.to_dict("records")}
     rows = [
@@ -58,7 +60,7 @@ def differences_figure(cells: pd.DataFrame, measure: str, names: Names, front: C
 
 
 def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
-    """The techniques that have a value somewhere, those with the highest total first. cells: of one measure."""
+    """Return the techniques that have a value somewhere, those with the highest total first. cells: of one measure."""
     known = cells.dropna(subset=["value"])
     totals = known[known["regime"] == TOTAL].set_index("technique")["value"]
     if totals.empty:
@@ -67,7 +69,7 @@ def ranked(cells: pd.DataFrame, names: Names) -> list[str]:
 
 
 def _difference(row: Fields | None, key: str, kind: str, measure: str, names: Names) -> Slot:
-    """Filled and bold where the interval leaves out 0."""
+    """Return filled and bold where the interval leaves out 0."""
     head = f"{names.technique(key)}, {regime_title(kind).lower()}"
     if row is None or pd.isna(row["delta"]):
         return Slot(missing=Dot(0.0, (head, "not available", reason(row)), (key, kind)))
@@ -78,8 +80,8 @@ def _difference(row: Fields | None, key: str, kind: str, measure: str, names: Na
     return Slot((Dot(at, about, (key, kind), low, high, hollow=not sure),), text=text, best=sure)
 
 
-def told(row: Fields, measure: str) -> str:
-    """A cell in words: `72 % [66, 78], +22 points [14, 30] against Regular`."""
+def cell_in_words(row: Fields, measure: str) -> str:
+    """Write a cell in words: `72 % [66, 78], +22 points [14, 30] against Regular`."""
     alone = row["technique"] == TECHNIQUE or pd.isna(row["delta"])
     return _value(row, measure) + ("" if alone else f", {_change(row, measure)} against Regular")
 
@@ -93,7 +95,7 @@ def _change(row: Fields, measure: str) -> str:
 
 
 def _scaled(value: float, measure: str) -> float:
-    """On the axis: shares in points, others as they are."""
+    """Return a value on the axis: shares in points, others as they are."""
     return value if measure in SIGNED else 100 * value
 
 
@@ -108,7 +110,7 @@ class Column(NamedTuple):
 
 
 def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
-    """Those that have a number: the measure by kind and in total, then what holds for all kinds together."""
+    """Return columns that have a number: the measure by kind and in total, then what holds for all kinds together."""
     good = measure != "neither"
     kinds = [Column(kind, measure, REGIMES[kind].title, regime_meaning(kind), good) for kind in CONTEXT_KINDS]
     kinds.append(Column(TOTAL, measure, "Total", f"{measure_name(measure)} over all instances, each counting the same", good))
@@ -123,8 +125,10 @@ def columns_of(cells: pd.DataFrame, measure: str) -> list[Column]:
 def technique_table(
     cells: pd.DataFrame, measure: str, names: Names, front: Collection[str] = (), of: tuple[str, str, str] = VALUE
 ) -> Table:
-    """A measure by kind of context, what each technique does to the model, J, and the cost of an answer; Regular first. cells:
-    of one model and dataset. front: techniques on the Pareto front. of: VALUE, or CHANGES since Regular."""
+    """Return a measure by kind of context, what each technique does to the model, J, and the cost of an answer; Regular first.
+
+    cells: of one model and dataset. front: techniques on the Pareto front. of: VALUE, or CHANGES since Regular.
+    """
     columns = columns_of(cells.dropna(subset=[of[0]]), measure)
     by_place = crossed(cells, ["regime", "measure"], "technique")
     column_rows = [by_place[column.regime, column.measure] for column in columns]
@@ -156,14 +160,20 @@ def _note(columns: Sequence[Column], measure: str) -> str:
 
 
 def unavailable(rows: pd.DataFrame, names: Names) -> list[tuple[str, str]]:
-    """(title, reason) of the techniques that have no number at all. rows: of `cell_behaviour`, then of `technique_trial`."""
+    """Return (title, reason) of the techniques that have no number at all.
+
+    rows: of `cell_behaviour`, then of `technique_trial`.
+    """
     missing = rows[~rows["technique"].isin(rows.dropna(subset=["value"])["technique"])].dropna(subset=["unavailable"])
     reasons = missing.groupby("technique")["unavailable"].first().to_dict()
     return [(names.technique(key), reasons[key]) for key in names.techniques_in_order(reasons)]
 
 
 def correlation_table(correlations: pd.DataFrame, names: Names) -> pd.DataFrame:
-    """What BCU depends on, by dataset, technique, feature and kind of context. correlations: rows of `feature_correlation`."""
+    """Return what BCU depends on, by dataset, technique, feature and kind of context.
+
+    correlations: rows of `feature_correlation`.
+    """
     dataset = correlations.groupby("dataset", sort=False).ngroup()
     ordered = correlations.assign(place=dataset).sort_values(["place", "technique"], kind="stable")
     rows = [
@@ -194,7 +204,7 @@ class Search(NamedTuple):
 
 
 def searches(trials: pd.DataFrame) -> list[Search]:
-    """The searches of one model and dataset, in the frame's order. Techniques with a single empty setting had none."""
+    """Return the searches of one model and dataset, in the frame's order. Techniques with a single empty setting had none."""
     known = trials[trials["unavailable"].isna()]
     all_searches = []
     for technique, rows in known.groupby("technique", sort=False):
@@ -207,12 +217,12 @@ def searches(trials: pd.DataFrame) -> list[Search]:
             continue
         chosen = next((str(setting) for setting in flags.index[flags["chosen"]]), "")
         ties = int((flags["tied"] | flags["chosen"]).sum())
-        all_searches.append(Search(str(technique), len(flags), ties, setting_words(chosen), _asked(tried)))
+        all_searches.append(Search(str(technique), len(flags), ties, setting_words(chosen), _development_prompts(tried)))
     return all_searches
 
 
-def _asked(rows: pd.DataFrame) -> str:
-    """`40 development prompts of each kind`."""
+def _development_prompts(rows: pd.DataFrame) -> str:
+    """Count the prompts of a search: `40 development prompts of each kind`."""
     counts = rows.groupby("regime")["n"].max().dropna().astype(int)
     if counts.empty:
         return ""
@@ -222,7 +232,7 @@ def _asked(rows: pd.DataFrame) -> str:
 
 
 def setting_words(text: str) -> str:
-    """A stored setting without JSON's signs: `λ 0.5, α 1`, `kind memory: L3H2`; what it says is data, and stays text."""
+    """Write a stored setting without JSON's signs: `λ 0.5, α 1`, `kind memory: L3H2`; what it says is data, and stays text."""
     try:
         parsed = json.loads(text or "{}")
     except ValueError:
@@ -239,7 +249,7 @@ def setting_words(text: str) -> str:
 
 
 def _training(parsed: Fields) -> str:
-    """What an adapter was trained on, and how long: see `techniques/fine_tuning.py`."""
+    """Say what an adapter was trained on, and how long: see `techniques/fine_tuning.py`."""
     kinds, losses = parsed["examples"], parsed["held_out_loss"]
     of = ", ".join(f"{count:,} {name}" for name, count in kinds.items())
     return (

@@ -15,13 +15,13 @@ from heval_core.figures.citation_claim import claim_drawing, first_passage
 from heval_core.figures.citations import (
     alphas_table,
     answered,
+    cell_in_words,
     explainers_figure,
     explanations_table,
     not_available,
     rankings,
     recovery_figure,
     recovery_table,
-    told,
 )
 from heval_core.present.html import plain
 from heval_core.present.names import Names
@@ -195,7 +195,7 @@ def _selection(results: Reader, shown: Shown, measure: str, masking: str) -> Non
     of_mark = cells[(cells["writer"] == writer) & (cells["annotator"] == annotator) & (cells["masking"] == masking)]
     rows = of_mark[of_mark["measure"] == measure].to_dict("records")
     with MARK.bar():
-        title, *parts = told(rows[0] if rows else None, MARK.id, shown.names)
+        title, *parts = cell_in_words(rows[0] if rows else None, MARK.id, shown.names)
         st.markdown(f"**{plain(title)}** {plain('; '.join(parts))}", width="stretch")
         count = len(query(results, Reader.explanation_ids, CitationFilter(shown.dataset, shown.selector, (writer,))))
         _claims_button(f"The {count:,} claims of {plain(writer)}", "of_mark", type="primary", only=None, writer=writer)

@@ -99,11 +99,11 @@ def verdict(values: Measured, names: Names) -> str:
             return nothing
         mean, away = means.loc[nearest].to_dict(), f"{number(values.away[nearest])} {values.measure.unit} away"
         distance = f"{away} on average over {int(mean['cells'])} cells"
-        return f"{bold(nearest)} stays nearest to chance: {distance}. Its mean is {values.told(mean)}."
+        return f"{bold(nearest)} stays nearest to chance: {distance}. Its mean is {values.in_words(mean)}."
     if not ranking.methods:
         return nothing
     ranking, below = ranking._replace(below=()), _wrong_side(values, ranking.methods, bold)
-    clauses = valued(ranking, AT[values.measure.question], bold, lambda key: values.told(means.loc[key].to_dict()), short)
+    clauses = valued(ranking, AT[values.measure.question], bold, lambda key: values.in_words(means.loc[key].to_dict()), short)
     return f"{sentences(clauses)} {below}".strip()
 
 
@@ -229,7 +229,7 @@ def _row(values: Measured) -> Mapping[Any, Any] | None:
 
 
 def _value_of(row: Mapping[Any, Any], values: Measured) -> str:
-    words = values.told(row)
+    words = values.in_words(row)
     if values.scaled or values.measure.paired:
         native = f"{interval(row['value'], row['low'], row['high'])} {values.measure.unit} (chance {number(row['chance'])})"
         words = f"{words}, that is {native}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.figures.answer import Change, Comparison, Drawn, DrawnMethod, compared, drawn
+from heval_core.figures.answer import Change, Comparison, DrawnAnswer, DrawnMethod, answer_drawing, compared
 from heval_core.present.html import plain
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.records.stored_instances import StoredInstance
@@ -87,7 +87,7 @@ def draw(
 ) -> None:
     """Draw the answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
     choice of explainers, the matrix and what can be tried."""
-    shown = drawn(result, prompt.explainers) if result else Drawn(prompt.model)
+    shown = answer_drawing(result, prompt.explainers) if result else DrawnAnswer(prompt.model)
     if status is not None:
         shown = replace(shown, methods=_with_the_next(shown.methods, status.get("more")))
     form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
@@ -129,10 +129,10 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
     documents = [{"start": document.start, "end": document.end} for document in instance.documents]
     prompt = {"tokens": instance.tokens, "documents": documents, "question": asdict(instance.question_span)}
     answer = read({"model": instance.model, **prompt, "generated": generated})
-    _component(drawn(answer), id=instance.instance_id, static=True, view=_view())
+    _component(answer_drawing(answer), id=instance.instance_id, static=True, view=_view())
 
 
-def _component(shown: Drawn, on_request: Callable[[str], None] = lambda message: None, **about: Any) -> None:
+def _component(shown: DrawnAnswer, on_request: Callable[[str], None] = lambda message: None, **about: Any) -> None:
     """Draw the answer, and notes below it; what the reader chooses stands in the address.
 
     on_request: a stored one asks nothing. about: what else the script reads.
@@ -172,7 +172,7 @@ def _answer(message: Mapping[str, Any], prompt: OwnPrompt, result: WholeAnswer |
         st.session_state[sidebar.TICKET] = begin(request)
     else:
         change = Change(**message["about"])
-        address.put(without=change.place, instead=change.text or None)
+        address.put(without=change.location, instead=change.text or None)
         _write_again(prompt, change, result)
 
 

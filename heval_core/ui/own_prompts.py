@@ -23,7 +23,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, Card, drawn, on_card
+from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, Card, answer_drawing, on_card
 from heval_core.folders import data_folder
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
@@ -180,7 +180,7 @@ def _summary(name: str, modified: int) -> Summary | None:
             ran = {DOCUMENT, SENTENCE, *at_once(prompt.explainers, tokens)} - set(generated.refused)
             seconds = [scores.seconds for key, scores in generated.matrix.items() if key in ran]
             title, question = (saved.title, prompt.question) if saved.title else (f"{prompt.model}: {prompt.question}", "")
-            card = on_card(name, title, question, drawn(saved.result))
+            card = on_card(name, title, question, answer_drawing(saved.result))
             return Summary(prompt.model, tokens, sum(seconds) if len(seconds) == len(ran) else None, card)
     return None
 

@@ -13,7 +13,7 @@ from heval_core.evaluation.techniques.front import Expected, Point, expected, le
 from heval_core.figures.dots_drawn import FigurePart
 from heval_core.figures.front import as_drawing
 from heval_core.figures.technique_front import cards, equal_line, front_figure
-from heval_core.figures.techniques import TOTAL, differences_figure, technique_table, told, unavailable
+from heval_core.figures.techniques import TOTAL, cell_in_words, differences_figure, technique_table, unavailable
 from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names, change_unit, measure_name
 from heval_core.present.numbers import SHARE, interval, interval_of, with_unit
@@ -202,7 +202,7 @@ def _of_kind(compared: Compared, key: str, kind: str) -> str:
     measure = address.requested("measure", _measures(compared))
     cells = compared.cells[(compared.cells["measure"] == measure) & (compared.cells["regime"] == kind)]
     rows = cells[cells["technique"] == key].dropna(subset=["value"]).to_dict("records")
-    return f"{measure_name(measure)} {told(rows[0], measure)}" if rows else "not available"
+    return f"{measure_name(measure)} {cell_in_words(rows[0], measure)}" if rows else "not available"
 
 
 def _measures(compared: Compared) -> list[str]:

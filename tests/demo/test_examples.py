@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from demo.examples import listed
-from heval_core.figures.answer import SENTENCE, drawn
+from heval_core.figures.answer import SENTENCE, answer_drawing
 from heval_core.ui import own_prompts
 
 NAMES = [name for name, *_ in listed()]
@@ -32,7 +32,7 @@ def test_an_example_opens_as_it_is_listed_with_every_explainer(name, title, aske
     assert (kept.prompt, kept.title) == (asked, title)
     content = json.loads(gzip.decompress((own_prompts.EXAMPLES / f"{name}.json.gz").read_bytes()))
     assert stands_in(content["result"], json.loads(json.dumps(asdict(kept.result))))
-    answer = drawn(kept.result)
+    answer = answer_drawing(kept.result)
     assert answer.words[0].said_before == 0
     known = {method.key for method in answer.methods if method.values is not None}
     compared = {f"against({word.start})" for word in answer.words if word.text.strip() == against}
@@ -44,7 +44,9 @@ def share(answer, source):
 
 
 def test_each_example_shows_what_its_title_says():
-    copied, mixture, memory, wrong, unclear, long, chat, taught = (drawn(own_prompts.find(name).result) for name in NAMES)
+    copied, mixture, memory, wrong, unclear, long, chat, taught = (
+        answer_drawing(own_prompts.find(name).result) for name in NAMES
+    )
     assert min(share(copied, "document 1"), share(memory, "memory"), share(unclear, "unclear")) > 0.5
     assert min(share(mixture, "document 1"), share(mixture, "document 2")) > 0.25
     assert ("Madrid", "memory") in [(word.text.strip(), word.source) for word in memory.words]

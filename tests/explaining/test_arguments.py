@@ -9,7 +9,7 @@ import pytest
 
 from heval_core import explain, explain_answer
 from heval_core.explaining.arguments import check_options, request_of
-from heval_core.figures.answer import drawn
+from heval_core.figures.answer import answer_drawing
 from heval_core.records import HEvalError
 from heval_core.records.whole_answers import read
 from precompute.cli import main
@@ -113,7 +113,7 @@ def test_a_documents_name_is_shown_wherever_it_is_named(language_models):
     whole = explain_answer(language_models["gpt2"], **asked, generate=4)
     told = whole.to_json()
     assert [document.get("name") for document in told["documents"]] == ["kenya.txt", None, "<b>peru"]
-    shown = drawn(read(json.loads(json.dumps(told))))
+    shown = answer_drawing(read(json.loads(json.dumps(told))))
     assert [document.name for document in shown.documents] == ["kenya.txt", None, "<b>peru"]
     assert "kenya.txt" in whole._repr_html_()
     for frame, column in ((whole.sources(), "source"), (whole.citations(), "document")):

@@ -14,7 +14,7 @@ from heval_core.explaining.greedy_answer import Rival, given
 from heval_core.explaining.pipeline import Request
 from heval_core.explaining.quoted_answers import explains
 from heval_core.explaining.whole_answer import DOCUMENT, SENTENCE, Wanted, matrix_of
-from heval_core.figures.answer import drawn
+from heval_core.figures.answer import answer_drawing
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError, Span, Target
@@ -242,7 +242,7 @@ def test_a_word_is_compared_with_another_that_might_stand_there(explained):
     generated = dataclasses.replace(explained.generated, rivals={place: Rival("Nairobi", foil)}).with_contrast(place)
     told = dataclasses.replace(explained.record, generated=record_of(generated))
     assert next(own.rival for own in told.generated.words if own.start == place) == "Nairobi"
-    assert (compared := drawn(told).methods[-1]).title == "Contrastive GIM (ours), not “Nairobi”"
+    assert (compared := answer_drawing(told).methods[-1]).title == "Contrastive GIM (ours), not “Nairobi”"
     ((*span, values),) = compared.parts
     assert span == [place, selection.columns.end]
     np.testing.assert_allclose(values, selection.against("Nairobi"), rtol=1e-3)

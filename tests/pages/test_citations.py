@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.figures.citation_claim import FOUND, MISSED, NONE, UNKNOWN, WRONG, claim_drawing, first_passage
+from heval_core.figures.citation_claim import MISSED, NONE, RIGHT, UNKNOWN, WRONG, claim_drawing, first_passage
 from heval_core.figures.citations import (
     alphas_table,
     answered,
@@ -204,7 +204,7 @@ def test_every_mark_is_what_the_answer_and_the_citations_make_it(store, claim):
         own = column(data, NAMES.annotator(row.annotator))
         for place, mark in enumerate(own["cells"]):
             yes, should = place in row.predicted, place in row.gold
-            assert mark["state"] == {(True, True): FOUND, (True, False): WRONG, (False, True): MISSED}.get((yes, should), NONE)
+            assert mark["state"] == {(True, True): RIGHT, (True, False): WRONG, (False, True): MISSED}.get((yes, should), NONE)
             assert data["sentences"][place]["gold"] == should
             if row.scores:
                 assert f"score {number(row.scores[place])}" in mark["about"]

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from heval_core.figures.answer import GREY, HUES, Change, answer_card, answer_page, compared, drawn, on_card
+from heval_core.figures.answer import GREY, HUES, Change, answer_card, answer_drawing, answer_page, compared, on_card
 from heval_core.lm.installed import installed_models
 from heval_core.records import HEvalError
 from heval_core.ui import own_answer, own_prompts, sidebar
@@ -96,8 +96,8 @@ def test_documents_are_added_pasted_moved_and_removed(sent):
 
 
 def test_what_the_form_holds_outlives_a_page_that_leads_on_before_it_is_drawn(sent):
-    drawn = "import streamlit as st\nfrom heval_core.ui import sidebar\nif 'on' not in st.query_params: sidebar.draw()"
-    app = AppTest.from_string(drawn, default_timeout=300).run()
+    script = "import streamlit as st\nfrom heval_core.ui import sidebar\nif 'on' not in st.query_params: sidebar.draw()"
+    app = AppTest.from_string(script, default_timeout=300).run()
     app.sidebar.text_area(key="own_question").set_value("Who dug the canal?").run()
     app.query_params["on"] = "1"
     app.run()
@@ -311,7 +311,7 @@ def test_the_oldest_answers_make_room(monkeypatch, gallery):
 
 def test_what_is_drawn_is_what_the_object_says():
     kept = made_up()
-    data, said = drawn(kept.result, kept.prompt.explainers), kept.result.generated
+    data, said = answer_drawing(kept.result, kept.prompt.explainers), kept.result.generated
     for shown, known in ((data.words, said.words), (data.sentences, said.sentences)):
         assert [{name: getattr(one, name) for name in vars(of)} for one, of in zip(shown, known, strict=True)] == [
             *map(vars, known)
@@ -333,13 +333,13 @@ def test_a_file_of_its_own_makes_no_request_and_its_text_is_no_markup():
     assert "<img" not in page
     assert not re.findall(r"(?:src|href)=[\"']?(?:http|//)", page)
     data = json.loads(re.search(r"start\(\{ data: (.*), parentElement: document \}\);", page)[1])
-    assert data["words"] == json.loads(json.dumps(asdict(drawn(kept.result))["words"]))
+    assert data["words"] == json.loads(json.dumps(asdict(answer_drawing(kept.result))["words"]))
 
 
 def test_a_card_has_every_word_with_its_bar_and_says_what_was_found():
     card = answer_card(made_up().result, "Where?")
     bars = {"document 1": HUES[0], "document 2": HUES[1], "memory": GREY}
-    data = drawn(made_up().result)
+    data = answer_drawing(made_up().result)
     assert re.findall(r'textLength="[^>]*>([^<]*)</text>', card) == [own.text.strip() for own in data.words]
     sized = re.findall(r'height="([\d.]+)" rx="1.5" fill="(#\w+)"', card)
     assert [colour for _, colour in sized] == [bars[own.source] for own in data.words if own.source in bars]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heval_core.figures.answer import drawn, resting, verdict
+from heval_core.figures.answer import answer_drawing, resting, verdict
 from heval_core.records.whole_answers import AnswerWord
 from heval_core.texts.numbers_and_names import mentions
 from tests.pages.whole_answers import TOKENS, made_up, word
@@ -77,7 +77,7 @@ def test_a_sentence_cites_what_a_word_of_it_rests_on_and_says_what_stands_in_no_
     """Also of a file of before, which has citations without a word and no search."""
     weak = [word(0, " Iceland", "memory", 0.1), *made_up().result.generated.words[1:]]
     texts = {"tokens": [" Iceland", ".", " 61 and 62", " in Oslo"], "words": weak}
-    data = drawn(made_up(**texts).result)
+    data = answer_drawing(made_up(**texts).result)
     assert [[cited.document for cited in own.citations] for own in data.sentences] == [[], [2]]
     missing = ("61: in no document", "62: in no document", "Oslo: in no document")
     assert [own.nowhere for own in data.sentences] == [(), missing]
@@ -85,11 +85,11 @@ def test_a_sentence_cites_what_a_word_of_it_rests_on_and_says_what_stands_in_no_
     assert data.stands == "0 of 3 numbers and names stand in your documents."
     assert resting(data.words) == "1 of 3 words rests on document 2, 1 on memory, 1 unclear"
     assert "62: in no document." in verdict(data)
-    growing = drawn(made_up(**texts, stopped="").result)  # its last word may be half of one
+    growing = answer_drawing(made_up(**texts, stopped="").result)  # its last word may be half of one
     assert (growing.stands, growing.sentences[1].nowhere) == ("", ())
-    assert drawn(made_up(prompt={"documents": []}, **texts).result).stands == "", "nothing to check"
+    assert answer_drawing(made_up(prompt={"documents": []}, **texts).result).stands == "", "nothing to check"
     prompt = {"tokens": [*TOKENS[:8], " Q:", " 62?", " A:"], "question": {"start": 8, "end": 10}}
-    asked = drawn(made_up(prompt=prompt, **texts).result)
+    asked = answer_drawing(made_up(prompt=prompt, **texts).result)
     assert asked.stands == "0 of 3 numbers and names stand in your documents, 1 in your question alone."
 
 
