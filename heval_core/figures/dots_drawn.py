@@ -41,7 +41,7 @@ def as_drawing(figure: DotFigure) -> Drawing:
         for index in range(len(line.panels)):
             left = side + index * (wide + BETWEEN)
             _panel(inner, line, index, Scale(0, 100, left, left + wide))
-        drawing.place(inner, 0, top)
+        drawing.embed(inner, 0, top)
         top += line.bottom + FOOT
     drawing.height = top
     return drawing
@@ -317,6 +317,6 @@ def _legend_lines(drawing: Drawing, figure: DotFigure) -> float:
     for item in (_legend_item(*item) for item in figure.signs):
         if x and x + item.width > drawing.width:
             x, y = 0.0, y + 20
-        drawing.place(item, x, y)
+        drawing.embed(item, x, y)
         x += item.width + 16
     return y + 26 if figure.signs else 0.0

@@ -206,7 +206,7 @@ def _dot(row: Fields, measured: Measured, names: Names) -> Dot:
     id = (row["explainer"], *((ALL, ALL) if mean else (row["model"], row["dataset"])), row["regime"], row["part"])
     count = f"{int(row['n']):,} instances"
     about = (
-        f"{names.explainer(id[0])} · {names.place(*id[1:])}",
+        f"{names.explainer(id[0])} · {names.location(*id[1:])}",
         measured.in_words(row),
         f"mean over {row['cells']} cells, {count}" if mean else count,
     )

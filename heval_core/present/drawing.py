@@ -183,7 +183,7 @@ class Drawing:
             x += needed
         return y
 
-    def place(self, other: Drawing, x: float, y: float) -> None:
+    def embed(self, other: Drawing, x: float, y: float) -> None:
         """Add the marks of another drawing, with its corner at a place of this one; both in pixels."""
         for mark in other.marks:
             moved = replace(mark, x=mark.x + x, y=mark.y + y)
@@ -362,5 +362,5 @@ def wrapped(text: str, width: int, most: int = 3) -> list[str]:
             lines[-1] = joined
         else:
             lines.append(word)
-    kept: Sequence[str] = lines[:most]
-    return [*kept[:-1], f"{kept[-1]} …"] if len(lines) > most else list(kept)
+    first: Sequence[str] = lines[:most]
+    return [*first[:-1], f"{first[-1]} …"] if len(lines) > most else list(first)

@@ -64,7 +64,7 @@ class Names:
         if kind in ("dataset", "claims"):
             return dataset_title(key, self.known(kind))
         options = f" ({key.partition('(')[2]}" if "(" in key else ""
-        title, base = (self._own(kind, name, "title") for name in (key, key.partition("(")[0]))
+        title, base = (self._stored(kind, name, "title") for name in (key, key.partition("(")[0]))
         return str(title or (f"{base}{options}" if base else key))
 
     def titles(self, kind: str, keys: Iterable[str]) -> dict[str, str]:
@@ -98,8 +98,8 @@ class Names:
     def dataset(self, key: str) -> str:
         return self.title("dataset", key)
 
-    def place(self, model: str, dataset: str, regime: str, part: str) -> str:
-        """Name a place: `demo-gpt2 · World Capital · Mixed · used document first`."""
+    def location(self, model: str, dataset: str, regime: str, part: str) -> str:
+        """Name where a value is from: `demo-gpt2 · World Capital · Mixed · used document first`."""
         cell = [] if model == ALL else [model, self.dataset(dataset)]
         return " · ".join([*cell, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
 
@@ -155,11 +155,11 @@ class Names:
     def techniques_in_order(self, keys: Iterable[str]) -> list[str]:
         """Order techniques: Regular first, then by the catalogue's places."""
 
-        def place(key: str) -> tuple[bool, float, str]:
+        def rank(key: str) -> tuple[bool, float, str]:
             position = self._inherited("technique", key, "place")
             return key != TECHNIQUE, math.inf if position is None else float(position), key
 
-        return sorted(dict.fromkeys(keys), key=place)
+        return sorted(dict.fromkeys(keys), key=rank)
 
     def annotator(self, key: str) -> str:
         """Name an annotator without `(control)`: where it stands says that."""
@@ -188,21 +188,21 @@ class Names:
         """Order annotators: people, then what reads, explainers, and controls; each by its place. The truth is last."""
         families = list(ANNOTATOR_FAMILIES)
 
-        def place(key: str) -> tuple[int, float, str]:
+        def rank(key: str) -> tuple[int, float, str]:
             if key == TRUTH:
                 return len(families), 0.0, key
             position = self._of_annotator(key, "order" if ("annotator", key) not in self.rows else "place")
             return families.index(self.family(key)), float(position) if position is not None else 0.0, key
 
-        return sorted(dict.fromkeys(keys), key=place)
+        return sorted(dict.fromkeys(keys), key=rank)
 
-    def _own(self, kind: str, key: str, name: str) -> Any:
+    def _stored(self, kind: str, key: str, name: str) -> Any:
         value = self.rows.get((kind, key), {}).get(name)
         return None if value is None or pd.isna(value) else value
 
     def _inherited(self, kind: str, key: str, name: str) -> Any:
-        own = self._own(kind, key, name)
-        return self._own(kind, key.partition("(")[0], name) if own is None else own
+        stored = self._stored(kind, key, name)
+        return self._stored(kind, key.partition("(")[0], name) if stored is None else stored
 
     def _of_annotator(self, key: str, name: str) -> Any:
         """Return what the results say of it; else this program's plug-in; else the results, of what it is a variant of."""
@@ -210,7 +210,7 @@ class Names:
             offered = getattr(catalogue.find("annotator", key), name, None)
         except HEvalError:
             offered = None
-        return self._own("annotator", key, name) or offered or self._own("annotator", annotator_name(key), name)
+        return self._stored("annotator", key, name) or offered or self._stored("annotator", annotator_name(key), name)
 
 
 def names_of(results: Any) -> Names:

@@ -29,13 +29,13 @@ class Format:
 
 
 def _score(value: float) -> str:
-    """Two decimals below 1 and beside it, one below 100, none above: 0.42, 1.00, 3.1, 13.6, 7,545."""
+    """Write two decimals below 1 and beside it, one below 100, none above: 0.42, 1.00, 3.1, 13.6, 7,545."""
     size = abs(value)
     return f"{value:.2f}" if size < 1.005 else f"{value:.1f}" if size < 100 else f"{value:,.0f}"
 
 
 def _percents(share: float) -> str:
-    """Whole percents; one decimal, or the limit, where these would say none or all."""
+    """Write whole percents; one decimal, or the limit, where these would say none or all."""
     percents = 100 * share
     size = abs(percents)
     if 0 < percents < 0.05:
@@ -46,24 +46,24 @@ def _percents(share: float) -> str:
 
 
 def _signed(value: float) -> str:
-    """With a plus, too."""
+    """Write a score with a plus, too."""
     text = _score(value)
     return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
 
 
 def _p(p: float) -> str:
-    """`< .001`, `.034`, `1`."""
+    """Write a probability of a test: `< .001`, `.034`, `1`."""
     return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
 
 
 def _points(difference: float) -> str:
-    """Differences of shares: whole points, with one decimal below 1."""
+    """Write differences of shares: whole points, with one decimal below 1."""
     points = 100 * difference
     return f"{points:.1f}" if 0.05 <= abs(points) < 0.95 else f"{points:.0f}"
 
 
 def _two_digits(value: float) -> str:
-    """Two significant digits, and all of a whole number: 0.025, 0.5, 1, 120."""
+    """Write two significant digits, and all of a whole number: 0.025, 0.5, 1, 120."""
     if value <= 0:
         return "0"
     text = f"{value:,.{max(0, 1 - math.floor(math.log10(value)))}f}"
@@ -71,7 +71,7 @@ def _two_digits(value: float) -> str:
 
 
 def decimals(count: int) -> Format:
-    """So many decimals, whatever the value."""
+    """Return a format of so many decimals, whatever the value."""
     return Format(f"{{:,.{count}f}}")
 
 
@@ -93,7 +93,7 @@ PERCENT_EXACT = Format(lambda share: f"{100 * share:.1f}", " %")
 
 
 def number(value: float | None, unit: Format = SCORE) -> str:
-    """Without its unit's sign: `0.42`, `−3.1`, `72`; a dash for a missing value."""
+    """Write a number without its unit's sign: `0.42`, `−3.1`, `72`; a dash for a missing value."""
     if value is None or pd.isna(value):
         return MISSING
     text = unit.written(float(value))
@@ -101,70 +101,73 @@ def number(value: float | None, unit: Format = SCORE) -> str:
 
 
 def with_unit(value: float | None, unit: Format = SCORE) -> str:
-    """`72 %`, `0.42`, `28 points`."""
+    """Write a number with its unit's sign: `72 %`, `0.42`, `28 points`."""
     text = number(value, unit)
     return text if text == MISSING else text + unit.sign
 
 
 def percent(share: float | None) -> str:
-    """`72 %`, `99.6 %`, `0.3 %`, `< 0.1 %`."""
+    """Write a share: `72 %`, `99.6 %`, `0.3 %`, `< 0.1 %`."""
     return with_unit(share, SHARE)
 
 
 def change(value: float | None, unit: Format = SCORE) -> str:
-    """With its sign, a plus too, and without its unit's: `+0.42`, `−3.1`, `0.00`."""
+    """Write a difference with its sign, a plus too, and without its unit's: `+0.42`, `−3.1`, `0.00`."""
     text = number(value, unit)
     return text if text.startswith((MINUS, MISSING)) or not text.strip("0.") else f"+{text}"
 
 
 def brackets(low: float | None, high: float | None, unit: Format = SCORE) -> str:
-    """An interval: `[0.40, 0.44]`; empty for a missing one."""
+    """Write an interval: `[0.40, 0.44]`; empty for a missing one."""
     return "" if low is None or pd.isna(low) else f"[{number(low, unit)}, {number(high, unit)}]"
 
 
 def interval(value: float | None, low: float | None, high: float | None, unit: Format = SCORE, *, signed: bool = False) -> str:
-    """A value with its interval, if any: `0.42 [0.40, 0.44]`, `72 % [66, 78]`; a dash for none. signed: as `change` does."""
+    """Write a value with its interval, if any: `0.42 [0.40, 0.44]`, `72 % [66, 78]`; a dash for none.
+
+    signed: as in `change`.
+    """
     text = change(value, unit) + unit.sign if signed and not pd.isna(value) else with_unit(value, unit)
     return text if text == MISSING else f"{text} {brackets(low, high, unit)}".rstrip()
 
 
 def interval_of(row: Mapping[Any, Any], unit: Format = SCORE, of: Sequence[str] = VALUE, *, signed: bool = False) -> str:
-    """The same of a row of a table. of: the names of the three."""
+    """Write the value of a table's row with its interval. of: the names of the three."""
     value, low, high = (row[name] for name in of)
     return interval(value, low, high, unit, signed=signed)
 
 
 def span(values: Iterable[float], unit: Format = SCORE) -> str:
-    """The least and the most: `0.10 to 0.30`; one number where they are written alike, a dash where there are none."""
+    """Write the least and the most: `0.10 to 0.30`; one number where they are written alike, a dash where there are none."""
     known = [value for value in values if not pd.isna(value)]
     ends = [number(end, unit) for end in (min(known), max(known))] if known else [MISSING]
     return ends[0] if ends[0] == ends[-1] else " to ".join(ends)
 
 
 def tick(value: float) -> str:
-    """For an axis of differences: `+0.5`, `0`, `−20`."""
+    """Write a number for an axis of differences: `+0.5`, `0`, `−20`."""
     return f"{value:+g}".replace("-", MINUS) if value else "0"
 
 
 def short(value: float) -> str:
-    """For an axis, and beside a dot: `.25`, `0`, `−.5`, `12`."""
+    """Write a number for an axis, and beside a dot: `.25`, `0`, `−.5`, `12`."""
     text = f"{abs(value):.10g}"
     return (MINUS if value < 0 else "") + (text[1:] if text.startswith("0.") else text)
 
 
 def passes(count: float) -> str:
-    """`1 pass`, `0.5 passes`, `120 passes`."""
+    """Write how many passes: `1 pass`, `0.5 passes`, `120 passes`."""
     text = number(count, COST)
     return f"{text} pass" if text == "1" else f"{text} passes"
 
 
 def so_many(count: float, one: str) -> str:
-    """`1 cell`, `1,240 models`."""
+    """Write a count of things: `1 cell`, `1,240 models`."""
     return f"{int(count):,} {one}{'' if count == 1 else 's'}"
 
 
 def ordinal(rank: float) -> str:
-    """`2nd`, `33rd`; `about 12th` for a rank that is an average over a tie."""
+    """Write a rank: `2nd`, `33rd`; `about 12th` for a rank that is an average over a tie."""
     whole = round(rank)
     ending = "th" if whole % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th")
     return f"{'' if whole == rank else 'about '}{whole:,}{ending}"

@@ -126,10 +126,13 @@ class Table:
 
     @classmethod
     def of(cls, lines: pd.DataFrame | Iterable[Fields], title: str = "") -> Table:
-        """Every column as it is; lists as text. The columns of text before the first one of numbers are the rows' titles."""
+        """Return every column as it is; lists as text.
+
+        The columns of text before the first one of numbers are the rows' titles.
+        """
         frame = pd.DataFrame(lines)
         cells = {str(name): [_cell(value) for value in frame[name]] for name in frame.columns}
-        numeric = {name: all(cell.value is not None or cell.text == MISSING for cell in own) for name, own in cells.items()}
+        numeric = {name: all(one.value is not None or one.text == MISSING for one in column) for name, column in cells.items()}
         first = next((index for index, name in enumerate(cells) if numeric[name]), len(cells))
         names, keys = list(cells), max(1, first)
         heads = tuple(Head(name, left=not numeric[name]) for name in names[keys:])
@@ -138,7 +141,7 @@ class Table:
         return cls(title, tuple(names[:keys]), heads, rows)
 
     def exact(self, unit: Format | None = None) -> Table:
-        """Scores in another unit, by default with three digits of the largest; shares in percent with a decimal."""
+        """Return scores in another unit, by default with three digits of the largest; shares in percent with a decimal."""
         if unit is None:
             cells = (cell for row in self.rows if not row.control for cell in row.cells if cell.unit == SCORE)
             largest = max((abs(cell.value) for cell in cells if cell.value is not None), default=0.0)
@@ -151,11 +154,11 @@ class Table:
         return replace(self, rows=tuple(map(turned, self.rows)))
 
     def html(self, *, style: bool = True) -> str:
-        """style: with its stylesheet, which a file of several tables needs once."""
+        """Return the table as HTML. style: with its stylesheet, which a file of several tables needs once."""
         return render("table.html", table=self, style=style)
 
     def frame(self) -> pd.DataFrame:
-        """As it is written; counts are numbers, and controls named so."""
+        """Return the table as it is written; counts are numbers, and controls named so."""
         names = [*self.keys, *(head.title for head in self.heads)]
         lines = [
             [*row.titles[:-1], row.titles[-1] + (" (control)" if row.control else ""), *(cell.plain for cell in row.cells)]
@@ -164,7 +167,7 @@ class Table:
         return pd.DataFrame(lines, columns=names)
 
     def text(self) -> str:
-        """For a terminal: a line a row, controls below a rule."""
+        """Return the table for a terminal: a line a row, controls below a rule."""
         lines = [[*self.keys, *(head.title for head in self.heads)]]
         lines += [[*row.titles, *(cell.whole for cell in row.cells)] for row in self.rows]
         sides = [str.ljust for _ in self.keys] + [str.ljust if head.left else str.rjust for head in self.heads]
@@ -177,12 +180,15 @@ class Table:
         return "\n".join([first, *(line for block in self._blocks(texts) for line in (rule, *block))])
 
     def _blocks(self, lines: Sequence[str]) -> list[list[str]]:
-        """The lines of its rows: of methods, then of controls; none of these blocks is empty."""
+        """Return the lines of its rows: of methods, then of controls; none of these blocks is empty."""
         blocks = ([line for line, row in zip(lines, self.rows, strict=True) if row.control is last] for last in (False, True))
         return [block for block in blocks if block]
 
     def latex(self, snapshot_id: str, *about: str) -> str:
-        """With booktabs; controls stand below a rule. about: sentences behind the note; comments where there is no label."""
+        """Return the table in LaTeX with booktabs; controls stand below a rule.
+
+        about: sentences behind the note; comments where there is no label.
+        """
         heads = [*map(escaped, self.keys), *(_stacked(head.title) for head in self.heads)]
         columns = "l" * len(self.keys) + "".join("l" if head.left else "c" for head in self.heads)
         body = "\\midrule\n".join("".join(block) for block in self._blocks([_line(row) for row in self.rows]))
@@ -200,12 +206,15 @@ class Table:
 
 
 def escaped(text: object) -> str:
-    """Text without a command of LaTeX, on one line."""
+    """Write text without a command of LaTeX, on one line."""
     return "".join(_LATEX.get(character, character) for character in " ".join(str(text).split()))
 
 
 def number_cell(row: Fields | None, unit: Format = SCORE, of: Sequence[str] = VALUE, **more: Any) -> TableCell:
-    """A row's number with its interval; of a missing one the reason. of: the names of these three. more: fields of a cell."""
+    """Return a row's number with its interval; of a missing one the reason.
+
+    of: the names of these three. more: fields of a cell.
+    """
     if row is None or pd.isna(row[of[0]]):
         return TableCell(why=reason(row))
     value, low, high = (None if pd.isna(row[name]) else float(row[name]) for name in of)
@@ -213,13 +222,13 @@ def number_cell(row: Fields | None, unit: Format = SCORE, of: Sequence[str] = VA
 
 
 def reason(row: Fields | None) -> str:
-    """Why a row has no number."""
+    """Return why a row has no number."""
     why = None if row is None else row.get("unavailable")
     return "not measured here" if why is None or pd.isna(why) else str(why)
 
 
 def value_cell(value: Any, unit: Format = SCORE) -> TableCell:
-    """A number by itself, which may be missing."""
+    """Return a number by itself, which may be missing."""
     return TableCell() if value is None or pd.isna(value) else TableCell(value=float(value), unit=unit)
 
 
@@ -228,7 +237,7 @@ def counted(count: Any) -> TableCell:
 
 
 def crossed(frame: pd.DataFrame, down: Sequence[str], across: str) -> dict[tuple[Any, ...], dict[str, Fields]]:
-    """The rows of a frame by the values of some columns, then by that of another; in its order."""
+    """Return the rows of a frame by the values of some columns, then by that of another; in its order."""
     by_place: dict[tuple[Any, ...], dict[str, Fields]] = {}
     for row in frame.to_dict("records"):
         by_place.setdefault(tuple(row[name] for name in down), {})[row[across]] = row
@@ -250,7 +259,7 @@ def _cell(value: Any) -> TableCell:
 
 
 def _line(row: Row) -> str:
-    """Values with their intervals: beside them, or on a line below where there are many."""
+    """Write values with their intervals: beside them, or on a line below where there are many."""
     note = f" {{\\footnotesize {escaped(row.note)}}}" if row.note else ""
     values = [f"\\textbf{{{escaped(cell.main)}}}" if cell.best else escaped(cell.main) for cell in row.cells]
     smalls = [f"{{\\footnotesize {escaped(cell.small)}}}" if cell.small else "" for cell in row.cells]
@@ -263,7 +272,7 @@ def _line(row: Row) -> str:
 
 
 def _stacked(title: str) -> str:
-    """In a line for each of its words behind a comma."""
+    """Write a title in a line for each of its words behind a comma."""
     lines = [escaped(part) for part in title.split(", ")]
     below = r", \\ ".join(lines)
     return f"\\shortstack{{{below}}}" if len(lines) > 1 else below

@@ -99,7 +99,7 @@ def faithful_or_right(results: Reader, chosen: Filter, k: int, protected: bool) 
     if DOT.on(dots):
         model, dataset, regime, part, _ = DOT.id
         cell = links.of_part(chosen, accuracies()[accuracy], regime, part, model=(model,), dataset=(dataset,))
-        links.link_to(f"Open the instances of {names.place(model, dataset, regime, part)}", cell)
+        links.link_to(f"Open the instances of {names.location(model, dataset, regime, part)}", cell)
 
 
 def _verdict(points: pd.DataFrame) -> str:

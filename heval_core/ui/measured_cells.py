@@ -208,7 +208,7 @@ def draw_picked(results: Reader, values: Measured, chosen: Filter, names: Names)
         st.caption("The mark that was clicked is not part of this figure.")
         return
     with CELL.bar():
-        title = f"{names.explainer(CELL.id[0])} · {names.place(*CELL.id[1:])}"
+        title = f"{names.explainer(CELL.id[0])} · {names.location(*CELL.id[1:])}"
         st.html(picked_html(CELL.id[0], title, _value_of(row, values)), width="stretch")
         _, model, dataset, regime, part = CELL.id
         cell = {} if model == ALL else {"model": (model,), "dataset": (dataset,)}
