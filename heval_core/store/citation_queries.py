@@ -58,7 +58,7 @@ class CitationQueries(Database):
     """Queries about citations; `heval_core.store.reader.Reader` has them."""
 
     def citation_choices(self) -> pd.DataFrame:
-        """What there is to choose from: dataset, writer, selector; explanations, and claims they belong to."""
+        """Return what there is to choose from: dataset, writer, selector; explanations, and claims they belong to."""
         return self.query(
             "SELECT dataset, writer, selector, count(*) FILTER (unavailable IS NULL) AS explanations, "
             "count(DISTINCT claim_id) AS claims FROM explanation GROUP BY ALL ORDER BY min(rowid)"
@@ -73,8 +73,9 @@ class CitationQueries(Database):
         return [str(key) for key in self.query(statement)["annotator"]]
 
     def citation_written(self) -> pd.DataFrame:
-        """By dataset, writer and selector: explanations, missing ones, those with problems, sentences and passages (means); of
-        the dataset's claims with `claims_` the same: claims, unusable, problems, passages (mean)."""
+        """Return by dataset, writer and selector: explanations, missing ones, those with problems, sentences and passages
+        (means); of the dataset's claims with `claims_` the same: claims, unusable, problems, passages (mean).
+        """
         available = "FILTER (unavailable IS NULL)"
         return self.query(
             "WITH read AS (SELECT dataset, count(*) AS claims_claims, count(unusable) AS claims_unusable, "
@@ -88,12 +89,14 @@ class CitationQueries(Database):
         )
 
     def explained_claims(self) -> list[tuple[str, str]]:
-        """(dataset, claim_id) of all claims with an explanation."""
+        """Return (dataset, claim_id) of all claims with an explanation."""
         rows = self.query("SELECT DISTINCT dataset, claim_id FROM explanation WHERE unavailable IS NULL ORDER BY ALL")
         return list(rows.itertuples(index=False, name=None))
 
     def people_answers(self) -> pd.DataFrame:
-        """dataset, writer, selector, claim_id, explanation_id, passage, annotator, predicted, helpfulness: a row an answer."""
+        """Return a row for each answer of people: dataset, writer, selector, claim_id, explanation_id, passage, annotator,
+        predicted, helpfulness.
+        """
         return self.query(
             "SELECT dataset, writer, selector, claim_id, explanation_id, passage, annotator, predicted, helpfulness "
             "FROM recovery JOIN explanation USING (explanation_id) WHERE starts_with(annotator, 'person:') "
@@ -101,13 +104,13 @@ class CitationQueries(Database):
         )
 
     def explanation_ids(self, chosen: CitationFilter) -> list[str]:
-        """The explanations under a filter, in stored order."""
+        """Return ids of the explanations under a filter, in stored order."""
         where, values = _where(chosen)
         rows = self.query(f"SELECT explanation_id {_FROM} WHERE {where} ORDER BY explanation.rowid", values)
         return list(rows["explanation_id"])
 
     def explanations(self, chosen: CitationFilter, start: int, count: int) -> pd.DataFrame:
-        """explanation_id, claim, verdict, writer of some of them."""
+        """Return explanation_id, claim, verdict, writer of some of them."""
         where, values = _where(chosen)
         return self.query(
             f"SELECT explanation_id, claim, verdict, writer {_FROM} WHERE {where} ORDER BY explanation.rowid LIMIT ? OFFSET ?",

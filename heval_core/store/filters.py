@@ -74,7 +74,7 @@ class Filter:
         return any((*cuts, self.changed))
 
     def __str__(self) -> str:
-        """The filter in words: `regime: mixed, mixed_swap; tokens: 40 to 60`; empty if it takes everything."""
+        """Write the filter in words: `regime: mixed, mixed_swap; tokens: 40 to 60`; empty if it takes everything."""
         parts = []
         for field in fields(self):
             value = getattr(self, field.name)
@@ -87,7 +87,7 @@ class Filter:
         return "; ".join(parts)
 
     def where(self, columns: Sequence[str]) -> tuple[str, list[Any]]:
-        """An SQL condition over these columns only, and its parameters."""
+        """Return an SQL condition over these columns only, and its parameters."""
         terms, values = [], []
         for column in columns:
             if wanted := getattr(self, column):
@@ -98,7 +98,7 @@ class Filter:
         return " AND ".join(terms) or "true", values
 
     def of_instances(self) -> tuple[str, list[Any]]:
-        """An SQL condition for the whole filter on the table `instance`, and its parameters."""
+        """Return an SQL condition for the whole filter on the table `instance`, and its parameters."""
         where, values = self.where((*CELL, "group", "relation"))
         terms = [where]
         if len(set(self.origin)) == 1:
@@ -157,7 +157,10 @@ Order = str | ScoreOrder
 
 @lru_cache(256)
 def expression(search: str) -> str:
-    """The search itself. Raises HEvalError for one that is no regular expression, or that would keep the database busy."""
+    """Return the search itself.
+
+    Raises HEvalError for one that is no regular expression, or that would keep the database busy.
+    """
     counts = re.findall(r"\{(\d*)(?:,(\d*))?\}", search)
     repeated = math.prod(max(1, *(int(end) for end in ends if end)) if any(ends) else 1 for ends in counts)
     if len(search) > LONGEST_SEARCH or repeated > MOST_REPETITIONS:
@@ -174,9 +177,11 @@ def expression(search: str) -> str:
 
 
 def ordered(order: Order, descending: bool) -> tuple[str, str, list[Any]]:
-    """The SQL to join to `instance`, the SQL to order by, and the join's parameters. order: a key of COLUMN_ORDERS, or a
-    score; as stored, answers that no metric reads come last. Raises HEvalError for any other. Scores of all instances are
-    looked up only if they decide the order."""
+    """Return the SQL to join to `instance`, the SQL to order by, and the join's parameters.
+
+    order: a key of COLUMN_ORDERS, or a score; as stored, answers that no metric reads come last. Raises HEvalError for any
+    other. Scores of all instances are looked up only if they decide the order.
+    """
     way = "DESC" if descending else "ASC"
     if order == AS_STORED:  # an answer from nowhere says least, and no explainer can be right about it
         return "", f"coalesce(\"group\", 'other') IN {UNCOMPARED}, {COLUMN_ORDERS[order]} {way}", []

@@ -22,12 +22,12 @@ from heval_core.store.published import Database
 
 
 def _plain(kind: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """The columns that a record shows as they are stored, or its maker then changes."""
+    """Return the columns that a record shows as they are stored, or its maker then changes."""
     return {shown.name: row[shown.name] for shown in fields(kind) if shown.name in row}
 
 
 def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What columns hold of each document or candidate; lists become tuples. A column without a value is left out."""
+    """Return what columns hold of each document or candidate; lists become tuples. A column without a value is left out."""
     lists = {name: row[column] for name, column in columns.items() if row[column] is not None}
     return [
         {name: tuple(value) if isinstance(value, list) else value for name, value in zip(lists, values, strict=True)}
@@ -36,9 +36,9 @@ def _records(row: dict[str, Any], columns: Mapping[str, str]) -> list[dict[str, 
 
 
 def instance_of(row: dict[str, Any]) -> StoredInstance:
-    """Its documents are those of the prompt: agents that answered without the document have none."""
+    """Return a stored instance; its documents are those of the prompt: agents that answered without the document have none."""
     documents = _records(row, DOCUMENT_COLUMNS) if row["document_starts"] else []
-    made: dict[str, Any] = {
+    converted: dict[str, Any] = {
         "tokens": tuple(row["tokens"] or ()),
         "documents": tuple(PromptDocument(**document) for document in documents),
         "question_span": Span(row["question_start"] or 0, row["question_end"] or 0),
@@ -46,7 +46,7 @@ def instance_of(row: dict[str, Any]) -> StoredInstance:
         "prompt": row["prompt"] or "",
         "predicted_id": -1 if row["predicted_id"] is None else row["predicted_id"],
     }
-    return StoredInstance(**_plain(StoredInstance, row) | made)
+    return StoredInstance(**_plain(StoredInstance, row) | converted)
 
 
 def attribution_of(row: dict[str, Any]) -> StoredAttribution:
@@ -59,16 +59,19 @@ class InstanceQueries(Database):
     """Queries about instances; `heval_core.store.reader.Reader` adds those about cells."""
 
     def under(self, chosen: Filter, sql: str, *before: Any, after: Sequence[Any] = (), by: Sequence[str] = ()) -> pd.DataFrame:
-        """A query under a filter, whose condition is {} in the SQL. before, after: the values of parameters before and after
-        the condition's. by: the columns that the filter looks at; by default all that it says of instances."""
+        """Run a query under a filter, whose condition is {} in the SQL.
+
+        before, after: the values of parameters before and after the condition's. by: the columns that the filter looks at; by
+        default all that it says of instances.
+        """
         where, values = chosen.where(by) if by else chosen.of_instances()
         return self.query(sql.format(where), [*before, *values, *after])
 
     def instance_ids(self, chosen: Filter, order: Order = AS_STORED, descending: bool = False) -> list[str]:
-        """The kept instances under a filter. order: see `ordered`. Raises HEvalError for an unknown one."""
+        """Return ids of the kept instances under a filter. order: see `ordered`. Raises HEvalError for an unknown one."""
         joined, by, scored = ordered(order, descending)
-        kept = f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {{}} ORDER BY {by}"
-        return list(self.under(chosen, kept, *scored)["instance_id"])
+        sql = f"SELECT instance_id FROM instance{joined} WHERE dropped_because IS NULL AND {{}} ORDER BY {by}"
+        return list(self.under(chosen, sql, *scored)["instance_id"])
 
     def instances(
         self,
@@ -79,8 +82,10 @@ class InstanceQueries(Database):
         most: int,
         shown: Mapping[str, ScoreOrder] = MappingProxyType({}),
     ) -> pd.DataFrame:
-        """A page of the kept instances under a filter. order: see `ordered`. shown: scores to add as columns, by title. Raises
-        HEvalError for an unknown order."""
+        """Return a page of the kept instances under a filter.
+
+        order: see `ordered`. shown: scores to add as columns, by title. Raises HEvalError for an unknown order.
+        """
         joined, by, scored = ordered(order, descending)
         page = self.under(
             chosen,
@@ -101,7 +106,7 @@ class InstanceQueries(Database):
         return page
 
     def instance(self, instance_id: str) -> StoredInstance:
-        """One instance. Raises HEvalError for an unknown id."""
+        """Return one instance. Raises HEvalError for an unknown id."""
         rows = self.arrow("SELECT * FROM instance WHERE instance_id = ?", [instance_id]).to_pylist()
         if not rows:
             raise HEvalError(f"These results have no instance {instance_id!r}.")
@@ -112,7 +117,7 @@ class InstanceQueries(Database):
         return {row["explainer"]: attribution_of(row) for row in rows}
 
     def whole_answer(self, instance_id: str) -> tuple[dict[str, Any] | None, str]:
-        """The whole answer to an instance's prompt, word by word, and why there is none; (None, "") if none was asked."""
+        """Return the whole answer to an instance's prompt, and why there is none; (None, "") if none was requested."""
         rows = self.arrow("SELECT * FROM answer WHERE instance_id = ?", [instance_id]).to_pylist()
         if not rows or rows[0]["generated"] is None:
             return None, rows[0]["unavailable"] if rows else ""
@@ -122,18 +127,18 @@ class InstanceQueries(Database):
         return generated, ""
 
     def head_attention(self, instance_id: str, layer: int, head: int) -> list[float] | None:
-        """One head's stored attention row, or None if it was not kept."""
+        """Return one head's stored attention row, or None if it was not kept."""
         statement = "SELECT attention FROM head_attention WHERE instance_id = ? AND layer = ? AND head = ?"
         rows = self.arrow(statement, [instance_id, layer, head]).to_pylist()
         return rows[0]["attention"] if rows else None
 
     def head_need(self, instance_id: str) -> dict[str, Any] | None:
-        """The answer's lead, and what it loses without each head; None if it was not computed."""
+        """Return the answer's lead, and what it loses without each head; None if it was not computed."""
         rows = self.arrow("SELECT lead, lost FROM head_need WHERE instance_id = ?", [instance_id]).to_pylist()
         return rows[0] if rows else None
 
     def best_tokens(self) -> list[BestToken]:
-        """The possible values of `Filter.best`: every explainer that has patterns, with every pattern."""
+        """Return the possible values of `Filter.best`: every explainer that has patterns, with every pattern."""
         rows = self.query("SELECT DISTINCT explainer FROM pattern ORDER BY explainer")
         return [BestToken(explainer, pattern) for explainer in rows["explainer"] for pattern in (*PATTERNS, NOT_ANSWER)]
 
@@ -151,7 +156,7 @@ class InstanceQueries(Database):
     def differences(
         self, chosen: Filter, metric: str, parts: tuple[str, ...], k: int, first: str, second: str, most: int
     ) -> pd.DataFrame:
-        """The instances in which the first explainer's value is above the second's, largest difference first."""
+        """Return the instances in which the first explainer's value is above the second's, largest difference first."""
         return self.under(
             chosen,
             "WITH pairs AS (SELECT instance_id, part, any_value(value) FILTER (explainer = ?) AS one, "

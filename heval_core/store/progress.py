@@ -134,9 +134,9 @@ def progress(folder: Path) -> Progress:
 
 def _seconds_left(events: list[dict[str, Any]], left: int) -> float | None:
     """Estimate the seconds left; None before the first shard is done."""
-    made = sum(line["event"] == "shard" for line in events)
+    done = sum(line["event"] == "shard" for line in events)
     began = next((line["at"] for line in events if line["event"] == "began"), None)
-    if not made or began is None:
+    if not done or began is None:
         return None
     taken = (datetime.now(UTC).replace(tzinfo=None) - datetime.fromisoformat(began)).total_seconds()
-    return taken / made * left
+    return taken / done * left

@@ -249,8 +249,8 @@ class ShardRows:
             return self._kind.schema.empty_table()
         sizes = pd.Series({number: table.num_rows for number, table in self._open.items()})
         before = sizes.cumsum() - sizes
-        places = rows["shard"].map(before) + rows["row"]
-        return pa.concat_tables(self._open.values()).take(pa.array(places.to_numpy(dtype="int64")))
+        positions = rows["shard"].map(before) + rows["row"]
+        return pa.concat_tables(self._open.values()).take(pa.array(positions.to_numpy(dtype="int64")))
 
 
 def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
