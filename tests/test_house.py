@@ -210,7 +210,7 @@ def assignments_in_calls(tree: ast.AST) -> Found:
 
 
 # Each rule, and the rooms that do not hold it yet: take out one that does. The code of some metrics is part of stored keys.
-CORE = {f"heval_core/{room}" for room in ("explaining", "evaluation", "statistics", "plugins", "prompt_service")}
+CORE = {f"heval_core/{room}" for room in ("explaining", "evaluation", "statistics", "plugins")}
 WORDING = {
     no_verb: CORE - {"heval_core/statistics"} | {"precompute", "precompute/commands"},
     our_words: CORE | {"", "heval_core/metrics", "precompute", "precompute/commands"},

@@ -85,8 +85,11 @@ def _more(lm: Any, prompt: TokenisedPrompt, request: dict[str, Any], known: Whol
 
 
 def _of_stored(lm: Any, request: dict[str, Any]) -> Any:
-    """What the heads did with a stored prompt. `heads`: their attention from its last position, layers x heads x tokens.
-    `need`: the answer's lead in logits over its competitor, and what it loses without each head, layers x heads."""
+    """Compute what the heads did with a stored prompt.
+
+    `heads`: their attention from its last position, layers x heads x tokens. `need`: the answer's lead in logits over its
+    competitor, and what it loses without each head, layers x heads.
+    """
     from heval_core.lm.clean_pass import CleanPass
 
     template = tuple(Span(*part) for part in request.get("template", ()))
@@ -106,7 +109,7 @@ TOLERANCE = 0.5
 
 
 def _refuse_another(lm: Any, prompt: TokenisedPrompt, expected: dict[str, Any]) -> None:
-    """Raises HEvalError where this is not the model that the stored prompt was asked of."""
+    """Raise HEvalError where this is not the model that the stored prompt was asked of."""
     if list(prompt.tokens) != expected["tokens"]:
         raise HEvalError(
             "The model installed here cuts this prompt into other tokens than the results' model; it is not asked."

@@ -27,7 +27,7 @@ from heval_core.records.stored_instances import StoredInstance
 from heval_core.records.whole_answers import WholeAnswer, applied, read
 
 # Processes that are kept: each holds a model in memory.
-KEPT = 2
+MOST_WORKERS = 2
 # Seconds that somebody waits for others' requests to end, where a page shows nothing meanwhile.
 PATIENCE = 300.0
 
@@ -126,7 +126,7 @@ class PromptWorker:
             process = self._running()
             if ticket.cancelled:  # before there was a process that could be stopped
                 break
-            for reply in _said(process, ticket.request):
+            for reply in _messages(process, ticket.request):
                 if "result" in reply:
                     return reply["result"] if reply["result"] is not None else ticket.partial
                 if "error" in reply:
@@ -160,8 +160,8 @@ def _before(request: ServiceRequest) -> dict[str, Any] | None:
     return asdict(request["before"]) if request["op"] == "answer" and "before" in request else None
 
 
-def _said(process: subprocess.Popen[str], request: ServiceRequest) -> Iterator[dict[str, Any]]:
-    """What a process says to a request, until it ends."""
+def _messages(process: subprocess.Popen[str], request: ServiceRequest) -> Iterator[dict[str, Any]]:
+    """Yield what a process says to a request, until it ends."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError, json.JSONDecodeError):
@@ -176,11 +176,11 @@ _registry = threading.Lock()
 
 
 def begin(request: ServiceRequest) -> Ticket:
-    """Ask the worker of the request's model. Of more than KEPT the one unused for longest is stopped, if it is idle."""
+    """Ask the worker of the request's model. Of more than MOST_WORKERS the one unused for longest is stopped, if idle."""
     with _registry:
         _workers[request["model"]] = worker = _workers.pop(request["model"], None) or PromptWorker()
         ticket = worker.begin(request)
-        for name in list(_workers)[:-KEPT]:
+        for name in list(_workers)[:-MOST_WORKERS]:
             if all(earlier.over.is_set() for earlier in _workers[name].tickets):
                 _workers.pop(name).stop()
         return ticket
@@ -242,7 +242,7 @@ ServiceRequest = AnswerRequest | HeadsRequest
 
 
 def asked_as_stored(instance: StoredInstance) -> AsStored:
-    """What a request about a stored instance expects, so that the child refuses where its model answers otherwise."""
+    """Return what a request about a stored instance expects, so that the child refuses where its model answers otherwise."""
     return {
         "tokens": list(instance.tokens),
         "ids": [candidate.token_id for candidate in instance.candidates],

@@ -34,7 +34,7 @@ def held(monkeypatch, worker):
         yield {"result": f"of {request['model']}"}
 
     monkeypatch.setattr(worker, "_running", lambda: None)
-    monkeypatch.setattr(client, "_said", said)
+    monkeypatch.setattr(client, "_messages", said)
     return begun, told
 
 
@@ -74,7 +74,7 @@ def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_
             yield {"result": "told"}
 
     monkeypatch.setattr(own, "_running", lambda: None)
-    monkeypatch.setattr(client, "_said", said)
+    monkeypatch.setattr(client, "_messages", said)
     assert own.begin("harmless").wait() == "told"
     assert asked == ["harmless", "harmless"]
     asked.clear()
@@ -106,7 +106,7 @@ def test_a_worker_that_is_at_work_is_not_stopped_for_others(monkeypatch):
     assert first.over.wait(PATIENCE)
     client.ask({"model": "fifth"})
     assert "first" not in known
-    assert len(known) == client.KEPT
+    assert len(known) == client.MOST_WORKERS
 
 
 def test_a_folder_of_models_offers_each_of_them(tmp_path, monkeypatch):
