@@ -16,12 +16,12 @@ pages = [
     st.Page("pages/about.py", title="About"),
 ]
 # Where people do not annotate, its address says so.
-asked = st.Page("pages/annotate.py", title=annotate.TITLE, visibility="visible" if annotate.is_on() else "hidden")
-page = st.navigation([*pages, asked], position="hidden")
+annotating = st.Page("pages/annotate.py", title=annotate.TITLE, visibility="visible" if annotate.is_on() else "hidden")
+page = st.navigation([*pages, annotating], position="hidden")
 frame.mark()
 address.enter(page.title)
 with frame.watched("navigation"):
-    frame.draw([*pages, asked] if annotate.is_on() else pages, page)
+    frame.draw([*pages, annotating] if annotate.is_on() else pages, page)
 with frame.watched("sidebar"):
     sidebar.draw(on_own_page=page.title == frame.OWN_PROMPT)
 with frame.watched(page.title):

@@ -43,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        kept = "; finished shards are kept, and the same command continues from there" if given[0] in KEEPING else ""
-        print(f"\ninterrupted{kept}", file=sys.stderr)
+        resume = "; finished shards are kept, and the same command continues from there" if given[0] in KEEPING else ""
+        print(f"\ninterrupted{resume}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stdout = None  # type: ignore[assignment]  # whoever read our output has gone
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
-    """given: the command with its options; without a command that there is, all are listed."""
+    """Return the parser of a command. given: the command with its options; without a command that there is, all are listed."""
     prog = "heval" if Path(sys.argv[0]).stem == "heval" else "python -m precompute"
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=prog, description=EXAMPLES.format(prog=prog), formatter_class=as_written)

@@ -16,7 +16,7 @@ class SameName(HEvalError):
 
 
 def where_is(path: Path | str | None) -> str:
-    """Empty where a package, the data folder or the hub has it."""
+    """Return a resolved path; empty where a package, the data folder or the hub has it."""
     return str(Path(path).resolve()) if path else ""
 
 
@@ -30,26 +30,26 @@ class InputOrigin(NamedTuple):
 
 
 def check_known(store: ShardStore, origins: Sequence[InputOrigin]) -> None:
-    """Raises SameName where the store has results of another one of a name; what was moved, or edited, is the same."""
+    """Raise SameName where the store has results of another one of a name; what was moved, or edited, is the same."""
     known = [InputOrigin(**line) for line in store.journal("origin")]
-    for own in origins:
-        before = [other for other in known if other[:2] == own[:2]]
-        if before and not any(own.path == other.path or own.state == other.state for other in before):
-            there, here = (path or "its usual place" for path in (before[-1].path, own.path))
+    for origin in origins:
+        before = [other for other in known if other[:2] == origin[:2]]
+        if before and not any(origin.path == other.path or origin.state == other.state for other in before):
+            there, here = (path or "its usual place" for path in (before[-1].path, origin.path))
             raise SameName(
-                f"The store {store.folder} has results of other {own.what} called {own.name}, from {there}, not {here}; "
-                f"rename one of the two {_KEPT_IN[own.what]}, or use another store (--store)."
+                f"The store {store.folder} has results of other {origin.what} called {origin.name}, from {there}, not {here}; "
+                f"rename one of the two {_KEPT_IN[origin.what]}, or use another store (--store)."
             )
 
 
 def note_origins(store: ShardStore, origins: Sequence[InputOrigin]) -> None:
-    """What is computed from, so that `check_known` knows it."""
+    """Note what is computed from, so that `check_known` knows it."""
     known = store.journal("origin")
-    store.note("origin", *(own._asdict() for own in origins if own._asdict() not in known))
+    store.note("origin", *(origin._asdict() for origin in origins if origin._asdict() not in known))
 
 
 def check_apart(what: str, named: list[tuple[str, str]]) -> None:
-    """named: how each was given, and its name. Raises SameName for two with one name."""
+    """Raise SameName for two with one name. named: how each was given, and its name."""
     known: dict[str, str] = {}
     for given, name in named:
         if (first := known.setdefault(name, given)) != given:

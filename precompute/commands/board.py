@@ -57,7 +57,7 @@ DEFAULT = dataclasses.replace(
     match="text",
 )
 LEGEND = "Of the questions, 0 is chance and 1 the best possible; in brackets 95 % intervals."
-WHOSE = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "technique", "kind", "explainer")
+IDENTITY = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "technique", "kind", "explainer")
 KEYS = (
     "explainers (key, title, control), values (by explainer and column, with their interval, chance and best), quality (the "
     "mean of the questions), costs, conclusion, and open (what cannot be said)"
@@ -117,15 +117,15 @@ def _board(options: argparse.Namespace) -> int:
 
 
 def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Path, as_json: bool) -> None:
-    """The board and what can be said of it. keys: of one's own explainers, which come with their file only."""
-    made = board(Reader(published), selection)
+    """Print the board and what can be said of it. keys: of custom explainers, which come with their file only."""
+    result = board(Reader(published), selection)
     if as_json:
-        print_json(_json(made))
+        print_json(_json(result))
         return
-    for table in (main_table(made), harder_table(made)):
+    for table in (main_table(result), harder_table(result)):
         if table.heads:
             print(table.text(), end="\n\n")
-    verdict = conclusion(made)
+    verdict = conclusion(result)
     print("\n".join((LEGEND, "", verdict.said, *verdict.open, "")))
     for key in keys:
         print(f"{key} is of your own file: elsewhere its results are shown, and it cannot be run.")
@@ -133,10 +133,10 @@ def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Pat
     print(f"open it: HEVAL_STORE={store} {streamlit} run app.py")
 
 
-def _json(made: Board) -> dict[str, Any]:
-    verdict = conclusion(made)
-    frames = {name: getattr(made, name).to_dict("records") for name in ("values", "quality", "costs")}
-    rows = [dataclasses.asdict(row) for row in made.rows]
+def _json(result: Board) -> dict[str, Any]:
+    verdict = conclusion(result)
+    frames = {name: getattr(result, name).to_dict("records") for name in ("values", "quality", "costs")}
+    rows = [dataclasses.asdict(row) for row in result.rows]
     return {"explainers": rows} | frames | {"conclusion": verdict.said, "open": verdict.open}
 
 
@@ -177,7 +177,7 @@ def _beside(grid: Grid, names: Sequence[str], folder: Path, source: Path, as_jso
 
 
 def _offered(names: Sequence[str], stack: ExitStack) -> list[tuple[CustomFile, Method]]:
-    """The explainers of the files that can be offered, as long as the context lasts."""
+    """Return the explainers of the files that can be offered, as long as the context lasts."""
     offers = []
     for name in names:
         try:
@@ -191,7 +191,7 @@ def _offered(names: Sequence[str], stack: ExitStack) -> list[tuple[CustomFile, M
 
 
 def _tried(grid: Grid, offers: list[tuple[CustomFile, Method]]) -> list[tuple[CustomFile, Method]]:
-    """Those that pass the trial on every model that can be loaded; `run` names the models that cannot."""
+    """Return those that pass the trial on every model that can be loaded; `run` names the models that cannot."""
     for name in grid.models if offers else ():
         try:
             lm = load(name, grid.device, grid.dtype, grid.batch_tokens)
@@ -230,7 +230,7 @@ class Lender:
         for task in unfinished(part.jobs(), part.store):
             assert isinstance(task, JobTask)
             style, facts = part.pair.model.identity.style, part.questions.facts
-            ids = {task.instance_id(style, facts[place].id): place for place in task.indices}
+            ids = {task.instance_id(style, facts[index].id): index for index in task.indices}
             first = task.every[0]
             answered = self._rows(part.pair, first, ids) if first.kind == INSTANCE.name else []
             if {row["instance_id"] for row in answered} != ids.keys():
@@ -243,16 +243,16 @@ class Lender:
                     self.taken += 1
 
     def _rows(self, pair: Pair, shard: Shard, ids: Mapping[str, int]) -> list[ShardRow]:
-        """The source's rows for a shard, in the order of the questions; those of other settings of the explainer left out."""
+        """Return the source's rows for a shard, in the order of the questions, without those of other settings."""
         settings = _settings(pair, shard)
         near = [entry for entry in self.entries if entry.start < shard.stop and shard.start < entry.stop]
-        rows = rows_like(self.source, shard, near, WHOSE)
-        own = [row for row in rows if row["instance_id"] in ids and row.get("settings") == settings]
-        return sorted(own, key=lambda row: ids[row["instance_id"]])
+        rows = rows_like(self.source, shard, near, IDENTITY)
+        matching = [row for row in rows if row["instance_id"] in ids and row.get("settings") == settings]
+        return sorted(matching, key=lambda row: ids[row["instance_id"]])
 
 
 def _settings(pair: Pair, shard: Shard) -> str | None:
-    """The column `settings` of a shard's rows; None where its kind has none."""
+    """Return the column `settings` of a shard's rows; None where its kind has none."""
     if shard.kind in MEASURED:
         return repr(MEASURED[shard.kind])
     if shard.kind == INSTANCE.name:
@@ -262,7 +262,7 @@ def _settings(pair: Pair, shard: Shard) -> str | None:
 
 
 def _of_own_code(shard: Shard) -> bool:
-    """Whether an explainer from outside the package made it: rows do not tell by which version of its file."""
+    """Return whether an explainer from outside the package made it: rows do not tell by which version of its file."""
     explainer = catalogue.find("explainer", shard.explainer) if shard.explainer else None
     return explainer is not None and catalogue.identity("explainer", explainer) != repr(explainer)
 

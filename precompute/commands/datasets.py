@@ -97,7 +97,7 @@ def _datasets(options: argparse.Namespace) -> int:
 
 
 def _summary(name: str, models: list[Identity], options: argparse.Namespace, store: ShardStore | None) -> dict[str, Any]:
-    """One dataset under the chosen regimes, once per model, or once without models; with the store's results for it, if any.
+    """Return one dataset under the chosen regimes, once per model or once without models, with the store's results for it.
 
     Raises HEvalError as `load_questions`.
     """
@@ -144,9 +144,9 @@ def _of_regime(questions: Questions, regime: str, options: argparse.Namespace, m
 
     def prompts() -> Iterator[Prompt]:
         description = f"{questions.dataset} · {regime}"
-        for place, fact in enumerate(tqdm(questions.facts, desc=description, leave=False, disable=not shows_bars())):
+        for index, fact in enumerate(tqdm(questions.facts, desc=description, leave=False, disable=not shows_bars())):
             try:
-                instance = regimes.build(fact, regime, questions.pool, options.seed, style, place)
+                instance = regimes.build(fact, regime, questions.pool, options.seed, style, index)
                 check_documents(instance, Memory(fact.answer, ()))
                 instance = fitted(instance, fact.answer, tokens) if model else instance
             except Dropped as why:
@@ -239,7 +239,7 @@ def _line(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counts(counts: dict[str, int], first: bool = True) -> str:
-    """first: whether the name stands first."""
+    """Write counts by name. first: whether the name stands first."""
     return ", ".join(f"{name} {count:,}" if first else f"{count:,} {name}" for name, count in counts.items())
 
 

@@ -46,8 +46,8 @@ def _explain(options: argparse.Namespace) -> int:
     refuse(options, ["generate"], "an answer is given, and nothing is written.", options.answer_text is not None)
     usual: dict[str, Any] = {"match": Grid.match, "target": Grid.target, "context_answer": [], "memory_answer": None}
     of_one_word = [name for name, value in usual.items() if getattr(options, name) != value]
-    told = "it is about a one-word answer, which stands beside a whole one with --format json only."
-    refuse(options, of_one_word, told, whole and options.format == "text")
+    why = "it is about a one-word answer, which stands beside a whole one with --format json only."
+    refuse(options, of_one_word, why, whole and options.format == "text")
     check_options(options.match, options.target, options.template, options.dtype)
     check_options(generate=options.generate)
     methods_of(options.explainers)  # raises before the model is loaded
@@ -59,8 +59,8 @@ def _explain(options: argparse.Namespace) -> int:
         explainers, told_to = ((), None) if whole else (options.explainers, say_progress)
         result = explain(lm, **prompt, **one_word, explainers=explainers, say=told_to).to_json()
     if whole:
-        asked = {"generate": options.generate, "answer": options.answer_text, "explainers": options.explainers}
-        answer = explain_answer(lm, **prompt, **asked, say=say_progress)
+        request = {"generate": options.generate, "answer": options.answer_text, "explainers": options.explainers}
+        answer = explain_answer(lm, **prompt, **request, say=say_progress)
         result["generated"] = answer.to_json()["generated"]
         if options.format == "text":
             _print_answer(answer.record.generated)
@@ -90,7 +90,7 @@ def _print_answer(answer: GeneratedAnswer) -> None:
 
 
 def _print_selection(selected: dict[str, Any]) -> None:
-    """What it rests on, and whether that is true of the model, in the words of the page."""
+    """Print what a selection rests on, and whether that is true of the model, in the words of the page."""
     print(f"\nselected: {selected['text'].strip()}: {selected['source']}, {selected['nats']:.2f} nats")
     points, stands, beats = (selected["verdict"].get(name) for name in ("points", "stands", "beats"))
     if points and stands and beats:

@@ -128,17 +128,17 @@ def _observed(
 
 
 def _prepared(lm: LanguageModel, options: argparse.Namespace) -> Iterator[Prepared]:
-    """The prompts: as many of each dataset, whose regimes take turns."""
+    """Yield the prompts: as many of each dataset, whose regimes take turns."""
     datasets = [load_questions(dataset, None, options.seed, style_of(lm)) for dataset in options.datasets]
     share = -(-options.questions // len(datasets))
     for questions, facts in zip(datasets, held_out(datasets, options.limit), strict=True):
-        memories, kept = Memories.collect(lm, facts[:share]), dataclasses.replace(questions, facts=tuple(facts[:share]))
-        for index in range(len(kept.facts)):
+        memories, selected = Memories.collect(lm, facts[:share]), dataclasses.replace(questions, facts=tuple(facts[:share]))
+        for index in range(len(selected.facts)):
             regime = REGIMES[index % len(REGIMES)]
-            yield from Prompting(regime, options.seed, memories).usable(lm, kept, [index])
+            yield from Prompting(regime, options.seed, memories).usable(lm, selected, [index])
 
 
 def held_out(every: Sequence[Questions], limit: int) -> list[list[Fact]]:
-    """Of each dataset the facts after its first `limit`, without those that ask what one of these in any dataset asks."""
+    """Return each dataset's facts after its first `limit`, without those that ask what one of any dataset's first asks."""
     on_boards = {fact.question for questions in every for fact in questions.facts[:limit]}
     return [[fact for fact in questions.facts[limit:] if fact.question not in on_boards] for questions in every]

@@ -47,7 +47,7 @@ def add(commands: Commands) -> None:
 def add_plan_and_run(
     commands: Commands, asked_of: Callable[[argparse.Namespace], Any], plan_help: str, run_help: str
 ) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """Both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
+    """Add both commands. asked_of: their options ▶ a `Grid` or a `Study`."""
     plan = add_command(commands, "plan", _plan, plan_help, store=True, keys=PLAN)
     run = add_command(commands, "run", _run, run_help, store=True)
     for parser in (plan, run):
@@ -61,8 +61,8 @@ def add_plan_and_run(
 
 
 def _plan(options: argparse.Namespace) -> int:
-    asked = options.asked_of(options)
-    planned = plan(asked, options.store, options.calibrate, say)
+    grid = options.asked_of(options)
+    planned = plan(grid, options.store, options.calibrate, say)
     if options.json:
         print_json(as_json(planned))
     else:
@@ -75,8 +75,8 @@ def _run(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     of_ray = {"ray_address": "address", "workers": "workers", "cpus_per_worker": "cpus_per_worker"}
     refuse(options, of_ray, "without --executor ray there is one worker, in this process.", options.executor == "local")
-    asked = {argument: getattr(options, name) for name, argument in of_ray.items() if hasattr(options, name)}
-    executor: Any = Local if options.executor == "local" else on_ray(**asked)
+    arguments = {argument: getattr(options, name) for name, argument in of_ray.items() if hasattr(options, name)}
+    executor: Any = Local if options.executor == "local" else on_ray(**arguments)
     outcome = run(options.asked_of(options), options.store, executor)
     store = ShardStore(options.store)
     # A model that does not load was told when it did not.

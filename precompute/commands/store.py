@@ -25,7 +25,7 @@ STATUS = (
     "done and missing (shards), process (of the run that is active, or null), seconds_left, cells (model, dataset, regime, "
     "technique, shards by state, rows by explainer), failures, notes, and outdated (whether to publish again)"
 )
-WHOSE = ("model", "dataset", "technique", "explainer")
+IDENTITY = ("model", "dataset", "technique", "explainer")
 
 
 def add(commands: Commands) -> None:
@@ -42,7 +42,7 @@ def add(commands: Commands) -> None:
 
 
 def add_checks(commands: Commands) -> None:
-    """`status` and `verify`, which are the same for all studies of a store."""
+    """Add `status` and `verify`, which are the same for all studies of a store."""
     status = add_command(commands, "status", _status, "what is done, and what failed", store=True, keys=STATUS)
     status.add_argument("--watch", type=float, metavar="SECONDS", help="repeat until the run ends")
     add_command(commands, "verify", _verify, "check every shard, and the published file", store=True)
@@ -90,15 +90,18 @@ def _cell_line(cell: CellProgress) -> dict[str, Any]:
 
 
 def failure_lines(failures: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """One line for each of the first failures. What failed for many instances alike, such as a refused explainer, is one."""
+    """Yield one line for each of the first failures.
+
+    What failed for many instances alike, such as a refused explainer, is one.
+    """
     alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for failure in failures:
-        alike.setdefault(tuple(failure[name] for name in (*WHOSE, "error")), []).append(failure)
+        alike.setdefault(tuple(failure[name] for name in (*IDENTITY, "error")), []).append(failure)
     kinds = list(alike.values())
     for first, *more in kinds[:SHOWN_FAILURES]:
         if more:
             what = f"{len(more) + 1:,} times, first at {_joined(first, ('regime', 'place'))}"
-            where = " · ".join(filter(None, (_joined(first, WHOSE), what)))
+            where = " · ".join(filter(None, (_joined(first, IDENTITY), what)))
         else:
             where = _joined(first, ("model", "dataset", "regime", "technique", "explainer", "place"))
         yield f"failed: {where}: {first['error']}"
