@@ -83,7 +83,7 @@ def look(explainer: str) -> MethodLook:
 
 
 def _look_of(name: str) -> MethodLook:
-    plugin = catalogue.own("explainer").get(name)
+    plugin = catalogue.built_in("explainer").get(name)
     if plugin is not None:
         return look_of_control(plugin.order) if plugin.control else look_of_method(plugin.order)
     turn, hue = divmod(zlib.crc32(name.encode()), len(COLOURS))

@@ -47,19 +47,21 @@ _ADDED: dict[tuple[str, str], tuple[Any, str]] = {}
 
 
 def plugins(kind: str) -> dict[str, Any]:
-    """All plug-ins of one kind by key; kind: one of KINDS."""
-    found = _read(kind)
+    """Return all plug-ins of one kind by key; kind: one of KINDS."""
+    read = _read(kind)
     added = {plugin.key: plugin for (plugin_kind, _), (plugin, _) in _ADDED.items() if plugin_kind == kind}
-    return found.own | {key: plugin for key, (plugin, _) in found.of_others.items()} | added
+    return read.built_in | {key: plugin for key, (plugin, _) in read.of_others.items()} | added
 
 
-def own(kind: str) -> dict[str, Any]:
-    """Those that are a part of this program."""
-    return _read(kind).own
+def built_in(kind: str) -> dict[str, Any]:
+    """Return those that are a part of this program."""
+    return _read(kind).built_in
 
 
 def broken(kind: str) -> dict[str, str]:
-    """What offers no plug-in of a kind, and why: by the key that two of them have, else by the name of file or entry point."""
+    """Return what offers no plug-in of a kind, and why: by the key that two of them have, else by the name of file or entry
+    point.
+    """
     return _read(kind).broken
 
 
@@ -71,7 +73,7 @@ def group_of(kind: str) -> str:
 class _Read(NamedTuple):
     """of_others: key ▶ a plug-in of another package, and what its code is."""
 
-    own: dict[str, Any]
+    built_in: dict[str, Any]
     of_others: dict[str, tuple[Any, str]]
     broken: dict[str, str]
 
@@ -92,8 +94,8 @@ def _offers(kind: str) -> Iterator[_Offer]:
         module = f"{package.__name__}.{name}"
         yield _Offer(name, f"{module.replace('.', '/')}.py", functools.partial(_plugin_in, module))
     for point in sorted(metadata.entry_points(group=group_of(kind))):
-        whose = f"{point.dist.name} {point.dist.version}" if point.dist else point.module
-        yield _Offer(point.name, f"{point.value} of {whose}", point.load, whose)
+        package_version = f"{point.dist.name} {point.dist.version}" if point.dist else point.module
+        yield _Offer(point.name, f"{point.value} of {package_version}", point.load, package_version)
 
 
 def _plugin_in(module: str) -> Any:
@@ -121,33 +123,33 @@ def _read(kind: str) -> _Read:
         elif offer.package:
             read.of_others[key] = plugin, f"{offer.package} {_hash_of(plugin)}"
         else:
-            read.own[key] = plugin
+            read.built_in[key] = plugin
     for text in faults.values():
         logging.getLogger(__name__).warning(text)
     return read
 
 
 def _hash_of(plugin: Any) -> str:
-    """Of the file that defines a plug-in's class."""
+    """Return a hash of the file that defines a plug-in's class."""
     return hashlib.sha256(Path(inspect.getfile(type(plugin))).read_bytes()).hexdigest()[:16]
 
 
 def fault(kind: str, plugin: Any) -> str:
-    """Why something is no plug-in of a kind: `lacks order …`; "" for one that is."""
+    """Say why something is no plug-in of a kind: `lacks order …`; "" for one that is."""
     if plugin is None:
         return "is not there"
     if isinstance(plugin, type) or not getattr(getattr(plugin, "__dataclass_params__", None), "frozen", False):
         return "is no instance of a frozen dataclass; put @dataclass(frozen=True) above it, so that its settings are known"
     control = kind == "explainer" and getattr(plugin, "control", False)
-    asked = Control if control else dict(zip(KINDS, _DECLARED, strict=True))[kind]
-    names = [name for name in dir(asked) if name[0] != "_"]
+    protocol = Control if control else dict(zip(KINDS, _DECLARED, strict=True))[kind]
+    names = [name for name in dir(protocol) if name[0] != "_"]
     if lacking := [name for name in names if not hasattr(plugin, name)]:
         return f"lacks {', '.join(lacking)}; heval_core/plugins/protocols.py says what it declares"
     for name in names:
-        declared, value = getattr(asked, name), getattr(plugin, name)
-        said = declared.fget.__annotations__["return"] if isinstance(declared, property) else ""
-        if said in ("str", "int", "bool") and type(value).__name__ != said:
-            return f"has the {name} {value!r}, which is no {said}"
+        declared, value = getattr(protocol, name), getattr(plugin, name)
+        annotation = declared.fget.__annotations__["return"] if isinstance(declared, property) else ""
+        if annotation in ("str", "int", "bool") and type(value).__name__ != annotation:
+            return f"has the {name} {value!r}, which is no {annotation}"
     return ""
 
 
@@ -156,7 +158,7 @@ def explainers(control: Literal[False] = False) -> dict[str, Method]: ...
 @overload
 def explainers(control: Literal[True]) -> dict[str, Control]: ...
 def explainers(control: bool = False) -> dict[str, Any]:
-    """The methods, which look into a model, or the controls; in their order."""
+    """Return the methods, which look into a model, or the controls; in their order."""
     return _in_order(plugin for plugin in plugins("explainer").values() if plugin.control is control)
 
 
@@ -165,13 +167,13 @@ def _in_order(chosen: Iterable[Any]) -> dict[str, Any]:
 
 
 def default_methods() -> tuple[str, ...]:
-    """Keys of the methods that run when none is named."""
+    """Return keys of the methods that run when none is named."""
     return tuple(key for key, method in explainers().items() if method.default)
 
 
 @functools.cache
 def find(kind: str, key: str) -> Any:
-    """One plug-in, or a variant of it: `fa(target=prob)` is fa with another target, under that key.
+    """Return one plug-in, or a variant of it: `fa(target=prob)` is fa with another target, under that key.
 
     Raises HEvalError for an unknown key, with the nearest matches, and for an unknown option, with the known ones.
     """
@@ -188,12 +190,12 @@ def find(kind: str, key: str) -> Any:
 
 
 def techniques() -> dict[str, Technique]:
-    """All techniques in their order, Regular first."""
+    """Return all techniques in their order, Regular first."""
     return _in_order(plugins("technique").values())
 
 
 def method(key: str) -> Method:
-    """A method, or a variant of one. Raises HEvalError as `find` does, and for a control."""
+    """Return a method, or a variant of one. Raises HEvalError as `find` does, and for a control."""
     explainer: Method = find("explainer", key)
     if explainer.control:
         raise HEvalError(
@@ -204,24 +206,26 @@ def method(key: str) -> Method:
 
 
 def needs_fit(explainer: Any) -> TypeGuard[Fitted]:
-    """Whether an explainer has parameters that are fitted to a model first."""
+    """Return whether an explainer has parameters that are fitted to a model first."""
     return bool(getattr(explainer, "needs_fit", False))
 
 
 def split(text: str) -> tuple[str, ...]:
-    """`fa,ig(steps=20,method=gausslegendre)` ▶ its keys: a comma inside brackets separates options."""
+    """Split `fa,ig(steps=20,method=gausslegendre)` into its keys: a comma inside brackets separates options."""
     return tuple(key.strip() for key in re.findall(r"(?:[^,(]|\([^)]*\)?)+", text) if key.strip())
 
 
 def variants(keys: Iterable[str], kind: str = "explainer") -> dict[str, Any]:
-    """All plug-ins of a kind, and the variants of them among `keys`; keys of plug-ins that this program lacks are left out."""
+    """Return all plug-ins of a kind, and the variants of them among `keys`; keys of plug-ins that are not here are
+    left out.
+    """
     known = plugins(kind)
     with_options = [find(kind, key) for key in sorted(set(keys)) if "(" in key and key.split("(")[0] in known]
     return known | {plugin.key: plugin for plugin in with_options}
 
 
 def _variant(plugin: Any, options: str, key: str) -> Any:
-    """The plug-in with other settings. Its key lists the changed ones in the order of the fields: one key per variant.
+    """Return the plug-in with other settings. Its key lists the changed ones in the order of the fields: one key per variant.
 
     A plug-in's `first` option may be written, and is listed, without its name: `explainer(loo)`.
     """
@@ -253,7 +257,7 @@ def _variant(plugin: Any, options: str, key: str) -> Any:
 
 
 def _value(plugin: Any, name: str, text: str) -> str | bool | int | float:
-    """An option's value, converted to its field's type; for `int | None` it must be a whole number."""
+    """Return an option's value, converted to its field's type; for `int | None` it must be a whole number."""
     declared = get_type_hints(type(plugin))[name]
     types = {declared, *get_args(declared)}
     if bool in types:
@@ -294,13 +298,13 @@ def remove(kind: str, key: str) -> None:
 
 
 def identity(kind: str, plugin: Any) -> str:
-    """What a plug-in's results depend on: its settings, and its code where that is no part of this program."""
+    """Return what a plug-in's results depend on: its settings, and its code where that is no part of this program."""
     key = plugin.key.partition("(")[0]
     outside = _ADDED.get((kind, key)) or _read(kind).of_others.get(key)
     return f"{plugin!r} from {outside[1]}" if outside else repr(plugin)
 
 
 def docstring(plugin: Plugin) -> str:
-    """The docstring of the module that offers a plug-in: what, formula, reference, departure, cost."""
+    """Return the docstring of the module that offers a plug-in: what, formula, reference, departure, cost."""
     module = inspect.getmodule(type(plugin))
     return inspect.cleandoc((module and module.__doc__) or "")

@@ -146,7 +146,7 @@ def test_the_four_of_the_paper_keep_their_order_and_hues():
 
 
 def test_what_is_gone_looks_like_nothing_that_is_installed():
-    installed = {palette.look(key) for key in catalogue.own("explainer")}
-    assert len(installed) == len(catalogue.own("explainer"))
+    installed = {palette.look(key) for key in catalogue.built_in("explainer")}
+    assert len(installed) == len(catalogue.built_in("explainer"))
     assert palette.look("gone") not in installed
     assert palette.look("fa(target=prob)").symbol in palette.VARIANTS

@@ -45,11 +45,11 @@ def installed(tmp_path, monkeypatch):
 
 
 def test_an_explainer_of_another_package_is_offered_and_its_shards_depend_on_its_code(installed):
-    own = catalogue.own("explainer")
+    own = catalogue.built_in("explainer")
     installed("toy", TOY)
     toy = catalogue.find("explainer", "toy")
     assert catalogue.explainers()["toy"] is toy
-    assert catalogue.own("explainer").keys() == own.keys()
+    assert catalogue.built_in("explainer").keys() == own.keys()
     assert palette.look("toy") not in {palette.look(key) for key in own}  # as that of any that is no part of this program
     before = catalogue.identity("explainer", toy)
     assert before.startswith(f"{toy!r} from toy 1.0 ")
