@@ -35,8 +35,11 @@ _MODULES = ("records", "records.whole_answers", "metrics", "explaining.api", "ex
 
 
 def wait_passively() -> None:
-    """Threads of torch that wait leave their core to others, unless the user has said otherwise. Theirs is to spin: beside one
-    other busy process, two that spin take ten times as long as one. Where torch is loaded already it is too late."""
+    """Make threads of torch that wait leave their core to others, unless the user has said otherwise.
+
+    Theirs is to spin: beside one other busy process, two that spin take ten times as long as one. Where torch is loaded
+    already it is too late.
+    """
     if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
         os.environ.update(OMP_WAIT_POLICY="PASSIVE", GOMP_SPINCOUNT="0")
 

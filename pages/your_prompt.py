@@ -33,7 +33,7 @@ def page() -> None:
 
 
 def menus(saved: SavedAnswer) -> None:
-    """Other answers, the link, and files."""
+    """Draw menus of other answers, the link, and files."""
     prompt, result, file = saved.prompt, saved.result, f"heval-{saved.prompt.id}"
     with st.popover("Kept", icon=":material/collections_bookmark:"):
         for name, title in own_prompts.titles().items():  # what cannot be opened is not offered

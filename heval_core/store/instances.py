@@ -143,7 +143,7 @@ class InstanceQueries(Database):
         return [BestToken(explainer, pattern) for explainer in rows["explainer"] for pattern in (*PATTERNS, NOT_ANSWER)]
 
     def pattern_examples(self, chosen: Filter, explainer: str, pattern: str, most: int) -> pd.DataFrame:
-        """Instances in which an explainer's best token has this pattern, in stored order."""
+        """Return instances in which an explainer's best token has this pattern, in stored order."""
         return self.under(
             chosen,
             "SELECT subject, trim(predicted_text) AS answer, tokens[token + 1] AS best_token, model, dataset, regime, "

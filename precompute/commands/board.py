@@ -215,7 +215,7 @@ class Lender:
         self.entries = [entry for entry in source.entries().values() if not entry.failed]
 
     def explainers(self, models: Mapping[str, str], datasets: Iterable[str]) -> tuple[str, ...]:
-        """Keys of the installed methods that have scores of models (key ▶ revision) on datasets, in their order."""
+        """Return keys of the installed methods that have scores of models (key ▶ revision) on datasets, in their order."""
         stored = {
             entry.explainer
             for entry in self.entries

@@ -89,7 +89,7 @@ def _loading(path: Path) -> str:
 
 
 def _of_gguf(path: Path) -> tuple[Any, Any, str]:
-    """Architecture, licence and what the weights are, as for `_of_folder`."""
+    """Return architecture, licence and what the weights are, as for `_of_folder`."""
     from gguf import LlamaFileType
 
     facts = gguf_facts(path)
