@@ -9,9 +9,14 @@ import itertools
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import torch
@@ -266,8 +271,25 @@ ON_RAY = dataclasses.replace(
 )
 
 
-def ray_command(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "ray.scripts.scripts", *arguments], capture_output=True, text=True)
+@contextmanager
+def ray_cluster(folder: Path) -> Iterator[str]:
+    """Start a cluster of its own, and stop no other: `ray stop` would end all that run on this machine. Gives its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    how = "--head --block --num-cpus=2 --num-gpus=2 --include-dashboard=false --node-ip-address=127.0.0.1"
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", *how.split(), f"--port={address.rpartition(':')[2]}"]
+    # Sockets of a cluster lie in its folder, and their paths may have 107 characters.
+    with tempfile.TemporaryDirectory(prefix="ray") as short, (folder / "printed").open("w+") as printed:
+        started = subprocess.Popen([*command, f"--temp-dir={short}"], stdout=printed, stderr=subprocess.STDOUT)
+        try:
+            while "Ray runtime started" not in (folder / "printed").read_text():
+                assert started.poll() is None, (folder / "printed").read_text()
+                time.sleep(0.1)
+            yield address
+        finally:
+            started.terminate()
+            started.wait()
 
 
 def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(model_folders, tmp_path):
@@ -277,9 +299,6 @@ def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(
     quiet = run(grid, here)
     # Its workers would be nice, and get a thirtieth of a core beside a busy process.
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
-    how = "--head --num-cpus=2 --num-gpus=2 --include-dashboard=false --disable-usage-stats --port=0"
-    cluster = ray_command("start", *how.split())
-    assert cluster.returncode == 0, cluster.stderr
 
     def on_a_deathbed(loading):
         # As many threads as here: sums in another order end in other bits.
@@ -287,14 +306,14 @@ def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(
         made.killed = killed
         return made
 
-    try:
-        on_ray("auto")
-        outcome = run(grid, there, on_a_deathbed)
-        assert killed.exists()
-        assert (outcome.computed, outcome.failed, outcome.left) == (quiet.computed, 0, 0)
-        assert {entry.kind for entry in ShardStore(there).entries().values()} > {"trial", "instance", "attribution"}
-        assert contents(there) == contents(here)
-        assert publish(there).name == publish(here).name
-    finally:
-        ray.shutdown()
-        ray_command("stop", "--force")
+    with ray_cluster(tmp_path) as address:
+        try:
+            on_ray(address)
+            outcome = run(grid, there, on_a_deathbed)
+            assert killed.exists()
+            assert (outcome.computed, outcome.failed, outcome.left) == (quiet.computed, 0, 0)
+            assert {entry.kind for entry in ShardStore(there).entries().values()} > {"trial", "instance", "attribution"}
+            assert contents(there) == contents(here)
+            assert publish(there).name == publish(here).name
+        finally:
+            ray.shutdown()
