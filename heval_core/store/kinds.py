@@ -69,6 +69,7 @@ HEAD_ATTENTION = ShardKind(
     "head_attention", _of_table("head_attention"), ("instance_id", "layer", "head"), ("attention.list.element",)
 )
 HEAD_NEED = ShardKind("head_need", _of_table("head_need"), ("instance_id",), ("lost.list.element",))
+SOURCE = ShardKind("source", _of_table("source"), ("instance_id", "mention"))
 # A whole answer to the prompt of an instance, explained.
 ANSWER = ShardKind("answer", _of_table("answer"), ("instance_id",))
 # What an explainer, or a control, says of an answer that a person wrote.
@@ -123,6 +124,6 @@ RECOVERY = ShardKind(
     ("scores.list.element",),
     of_regime=False,
 )
-_EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, HEAD_NEED, FAITHFULNESS, FAITHFULNESS_PROTECTED)
+_EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, HEAD_NEED, SOURCE, FAITHFULNESS, FAITHFULNESS_PROTECTED)
 _OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED)
 KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, CLAIM, EXPLANATION, RECOVERY)}

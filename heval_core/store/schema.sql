@@ -180,6 +180,26 @@ CREATE TABLE head_need (
     lost FLOAT[]              -- layers x heads, row by row: logits of it lost when the head writes nothing at the last position
 );
 
+-- With --sources: what the answer depends on, by intervention. One row per mention of the answer in documents and padding.
+CREATE TABLE source (
+    instance_id VARCHAR,      -- key into instance
+    mention INTEGER,          -- from 0, in the order of the prompt
+    document INTEGER,         -- in which it stands, from 0; -1 in padding
+    "start" INTEGER,          -- first token of the mention
+    "end" INTEGER,            -- token after its last
+    outcomes VARCHAR[],       -- with each of two fresh answers in this place alone: stays, moves (another first token) or follows
+    lost FLOAT,               -- nats that the answer's first token loses, mean of the two
+    is_source BOOLEAN,        -- whether neither of the two outcomes is stays
+    source VARCHAR,           -- of the instance: one, several, either (only all together move it) or none
+    together VARCHAR,         -- of the instance: the outcome with the first fresh answer in all mentions
+    fresh VARCHAR[],          -- of the instance: the two fresh answers
+    hidden_changes BOOLEAN,   -- whether the first token is another with attention to the mention hidden from all later tokens; NULL with one mention
+    hidden_lost FLOAT,        -- nats that the answer's first token loses then
+    route_changes BOOLEAN,    -- the same, hidden from the last token only
+    route_lost FLOAT,         -- nats
+    unavailable VARCHAR       -- why the instance has none: then in one row, whose other columns are NULL
+);
+
 CREATE TABLE score (
     instance_id VARCHAR,      -- key into instance
     explainer VARCHAR,        -- key of the explainer

@@ -39,7 +39,7 @@ def test_columns_are_read_from_the_schema_as_duckdb_reads_it():
         db.execute(SCHEMA)
         tables = [name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
         assert {name: db.table(name).to_arrow_table().schema for name in tables} == COLUMNS
-    assert len(tables) == 35
+    assert len(tables) == 36
 
 
 @pytest.fixture
