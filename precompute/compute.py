@@ -24,7 +24,7 @@ from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Method
 from heval_core.prompting.styles import style_of
 from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
-from heval_core.records.stored_instances import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS
+from heval_core.records.stored_instances import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PlainPrompt
 from heval_core.regimes.padding import unrelated_texts
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
 from heval_core.store.kinds import ANSWER, ATTRIBUTION, CONTEXT_ATTRIBUTION
@@ -229,7 +229,7 @@ class _Computation:
         ids = [self._row_id(self._index(prepared)) for prepared in answered.prepared]
         if control:
             scores = {
-                row_id: control.scores(prepared.prompt.tokens, behaviour.text, row_id)
+                row_id: control.scores(PlainPrompt.of(prepared.prompt, behaviour, row_id))
                 for prepared, behaviour, row_id in zip(answered.prepared, answered.behaviours, ids, strict=True)
             }
         else:

@@ -36,7 +36,7 @@ Draw = Callable[[dict[str, Any], str, np.random.Generator], np.ndarray]
 class _Instances:
     """How the instances of a cell are made. lengths: least and most tokens. rule: the expected group. change: what else is to
     be different of an instance. failed: of which explainers there is no attribution. first_part: the first of two documents'
-    share of both."""
+    share of both. sources: its rows of `source`, if any."""
 
     explainers: Sequence[str] = EXPLAINERS
     count: int = 100
@@ -45,6 +45,7 @@ class _Instances:
     change: Callable[[dict[str, Any]], dict[str, Any]] = lambda instance: instance
     failed: Callable[[dict[str, Any], str], bool] = lambda instance, explainer: False
     first_part: float = 0.5
+    sources: Callable[[dict[str, Any]], list[dict[str, Any]]] = lambda instance: []
 
     def write(self, store: ShardStore, where: dict[str, str], place: str, draw: Draw, rng: np.random.Generator) -> None:
         rows = [instance_row(where, place, number, self.lengths, self.first_part, rng) for number in range(self.count)]
@@ -55,6 +56,8 @@ class _Instances:
             if scores:
                 store.write(_shard(where, place, "attribution", explainer, self.count), scores)
         store.write(_shard(where, place, "instance", "", self.count), rows)
+        if mentions := [{"instance_id": row["instance_id"], **own} for row in rows for own in self.sources(row)]:
+            store.write(_shard(where, place, "source", "", self.count), mentions)
 
 
 def plant(
@@ -90,7 +93,7 @@ def plant(
 
 
 def _shard(where: dict[str, str], place: str, kind: str, explainer: str, count: int) -> Shard:
-    key = f"{place}{where['regime']}{explainer}"
+    key = f"{place}{where['regime']}{explainer or kind.removeprefix('instance')}"
     return Shard(kind, key, **where, fingerprint="1", explainer=explainer, stop=count)
 
 

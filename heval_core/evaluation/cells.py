@@ -211,7 +211,8 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = 
     values: list[CellValue] = []
     mirrored: list[Mirrored] = []
     for (_, dataset, *_), instances in reader.measured_instances(chosen).groupby(list(CELL), sort=False):
-        ids, regime = list(instances["instance_id"]), regime_of(instances, reader.resamples(str(dataset)))
+        ids = list(instances["instance_id"])
+        regime = regime_of(instances, reader.resamples(str(dataset)), reader.sources_of(ids))
         measured = Measurements.of(reader.measured_of(ids, list(measured_metrics())))
         scored = ScoredRegime(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
         evaluated, mirror = evaluate_all(regime, scored, metrics=[plugin], ks=(k,), wanted=None if drawn else ())

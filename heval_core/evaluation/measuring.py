@@ -24,8 +24,10 @@ from heval_core.evaluation.value_cache import ValueCache
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.plugins import catalogue
-from heval_core.records import CELL, RegimeKey
+from heval_core.prompting.mentioned import words_shared
+from heval_core.records import CELL, RegimeKey, Span
 from heval_core.records.regime_keys import order
+from heval_core.records.stored_instances import PlainPrompt
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.statistics.scores import tied
 from heval_core.store import kinds
@@ -37,6 +39,10 @@ _COLUMNS = (
     *("place", "fact_id", *CELL, "tokens", "first_ranked", "ranked_end", "document_kinds", "document_starts"),
     *("document_ends", "answer_tokens", "group", "expected_group", "dropped_because"),
 )
+
+
+# Of instances the whole answers that are explained, and their first tokens.
+Answers = list[tuple[str, str]]
 
 
 class Shards(NamedTuple):
@@ -109,6 +115,7 @@ class Measuring:
             shard_rows = ShardRows(store, entries, kind)
             writer.insert_arrow(kind.name, shard_rows.take(shard_rows.rows))
         used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
+        writer.insert_frame("source", _with_agreed(ShardRows(store, entries, kinds.SOURCE), instances))
         on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
         def attributions() -> Iterator[pa.Table]:
@@ -118,7 +125,7 @@ class Measuring:
                 yield rows
 
         writer.insert_pieces("attribution", kinds.ATTRIBUTION.schema, attributions())
-        others = _explained(instances, used, ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION), _first_document_tokens)
+        others = _explained(instances, used, ShardRows(store, entries, kinds.CONTEXT_ATTRIBUTION), _of_first_documents)
         writer.insert_pieces("context_attribution", kinds.ATTRIBUTION.schema, (rows for _, rows in others))
         for table, pieces in zip(("pattern", "pattern_chance"), zip(*on_top, strict=True), strict=False):
             writer.insert(table, [row for piece in pieces for row in piece])
@@ -129,7 +136,8 @@ class Measuring:
         ids = list(used["instance_id"])
         usual, towards_context = (writer.reader().scores_of(ids, towards) for towards in (False, True))
         scored = ScoredRegime(usual, Measurements.of(_faithful(store, entries)), towards_context)
-        return self._measured(regime_of(used, self.resamples[shards.key.dataset]), scored)
+        regime = regime_of(used, self.resamples[shards.key.dataset], writer.reader().sources_of(ids))
+        return self._measured(regime, scored)
 
     def _measured(self, regime: Regime, scored: ScoredRegime) -> cells.Mirrored:
         cache = ValueCache(self.store.folder, regime.key, paper.WANTED, self.keep)
@@ -187,7 +195,7 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 
 
 def _explained(
-    instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], list[str]] | None = None
+    instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], Answers] | None = None
 ) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
     """Some instances at a time, and the rows of methods and controls about them. answers: see `_with_controls`."""
     if methods.rows.empty:
@@ -201,29 +209,48 @@ def _explained(
         yield whole, _with_controls(attributions, whole, answers)
 
 
-def _first_document_tokens(instances: pd.DataFrame) -> list[str]:
-    """The first token of each first document's answer, as it is written in that document."""
-    columns = zip(instances["tokens"], instances["answer_tokens"], strict=True)
-    return [str(tokens[answers[0][0]]) for tokens, answers in columns]
+def _with_agreed(sources: ShardRows, instances: ShardRows) -> pd.DataFrame:
+    """Return rows of the table `source`, with the question's words beside each mention (`mentioned.words_shared`)."""
+    rows = sources.take(sources.rows).to_pandas()
+    about = _taken(instances, instances.rows[instances.rows["instance_id"].isin(rows["instance_id"])]).to_pandas()
+    prompts = {row.instance_id: PlainPrompt.of_row(row, "", "") for row in about.itertuples()}
+    agreed = pd.Series(index=rows.index, dtype="Int32")
+    for instance_id, mentions in rows.dropna(subset="start").groupby("instance_id"):
+        spans = [Span(int(start), int(end)) for start, end in zip(mentions["start"], mentions["end"], strict=True)]
+        agreed[mentions.index] = words_shared(prompts[str(instance_id)], spans)
+    return rows.assign(agreed=agreed)
+
+
+def _of_first_documents(instances: pd.DataFrame) -> Answers:
+    """The first document's answers, with their first tokens as they are written in that document."""
+    columns = zip(instances["document_answers"], instances["tokens"], instances["answer_tokens"], strict=True)
+    return [(texts[0], str(tokens[answers[0][0]])) for texts, tokens, answers in columns]
+
+
+def _given(instances: pd.DataFrame) -> Answers:
+    """The answers that the model gave; of one that is no candidate only the first token is known."""
+    names = ("group", "candidate_groups", "candidate_texts", "predicted_text")
+    rows = zip(*(instances[name] for name in names), strict=True)
+    return [(dict(zip(groups, texts, strict=True)).get(group, ""), token) for group, groups, texts, token in rows]
 
 
 def _with_controls(
-    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], list[str]] | None = None
+    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], Answers] | None = None
 ) -> pa.Table:
     """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
 
-    answers: instances ▶ the first token of each explained answer; by default of the answer that the model gave. Controls need
-    only what is stored of an instance. They get scores where a method has them, so that both are measured on the same ones.
+    answers: of instances; by default those that the model gave. Controls need only what is stored of an instance. They get
+    scores where a method has them, so that both are measured on the same ones.
     """
     explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
-    tokens = answers(explained) if answers else list(explained["predicted_text"])
-    prompts, controls = list(zip(explained.itertuples(), tokens, strict=True)), []
+    rows = zip(explained.itertuples(), (answers or _given)(explained), strict=True)
+    prompts, controls = [PlainPrompt.of_row(row, *answer) for row, answer in rows], []
     for explainer, control in catalogue.explainers(control=True).items():
         same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}
-        for row, answer in prompts:
-            values = control.scores(tuple(row.tokens), answer, row.instance_id)
-            share = tied(values[int(row.first_ranked) : int(row.ranked_end)])
-            controls.append({"instance_id": row.instance_id, "scores": values, "tied": share, **same})
+        for prompt in prompts:
+            values = control.scores(prompt)
+            share = tied(values[prompt.ranked.start : prompt.ranked.stop])
+            controls.append({"instance_id": prompt.instance_id, "scores": values, "tied": share, **same})
     rows = pa.concat_tables([methods, pa.Table.from_pylist(controls, schema=kinds.ATTRIBUTION.schema)])
     positions = pd.Index(instances["instance_id"]).get_indexer(rows["instance_id"].to_pylist())
     order = pd.DataFrame({"place": positions, "explainer": rows["explainer"].to_pylist()})

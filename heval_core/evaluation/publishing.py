@@ -271,6 +271,7 @@ def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "kind": kind,
             # Of explainers: those that read tokens only, and those that look at the model but whose family says so.
             "control": (plugin.control or plugin.family == "control") if hasattr(plugin, "control") else None,
+            "text_only": plugin.control if kind == "explainer" else None,
             "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
             "docstring": catalogue.docstring(plugin),
         }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Positions
+from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Places, Positions
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.plugins import catalogue
 from heval_core.records import CELL, HEvalError, RegimeKey
@@ -48,9 +48,9 @@ class Regime:
         return Regime(self.key, self.ids[chosen], self.facts[chosen], self.layout.rows(chosen), self.resamples)
 
 
-def layout_of(instances: pd.DataFrame) -> Positions:
+def layout_of(instances: pd.DataFrame, sources: pd.DataFrame | None = None) -> Positions:
     """Build the layout from the columns length (of the prompt), first_ranked, ranked_end, document_starts, document_ends,
-    answer_tokens, group.
+    answer_tokens, group. sources: of `Reader.sources_of`.
 
     Raises HEvalError, naming the instance, for answer tokens outside their prompt.
     """
@@ -58,7 +58,7 @@ def layout_of(instances: pd.DataFrame) -> Positions:
         indices = [int(token) for tokens in row.answer_tokens for token in tokens]
         if indices and not 0 <= min(indices) <= max(indices) < row.length:
             raise HEvalError(f"Instance {row.instance_id} has answer tokens outside its prompt of {row.length} tokens.")
-    return Positions.of(
+    layout = Positions.of(
         list(instances["length"]),
         list(instances["first_ranked"]),
         [list(zip(*ends, strict=True)) for ends in zip(instances["document_starts"], instances["document_ends"], strict=True)],
@@ -66,13 +66,32 @@ def layout_of(instances: pd.DataFrame) -> Positions:
         list(instances["group"]),
         list(instances["ranked_end"]),
     )
+    return layout if sources is None or sources.empty else replace(layout, places=_places(instances["instance_id"], sources))
 
 
-def regime_of(instances: pd.DataFrame, resamples: Resamples) -> Regime:
-    """Build a regime from rows of one model, dataset, regime and technique, at least one."""
+def _places(ids: Sequence[str], sources: pd.DataFrame) -> Places:
+    """Build the mentions of instances in this order. sources: in the order of the prompt."""
+    rows, mention = pd.Index(ids).get_indexer(sources["instance_id"]), sources["mention"].to_numpy(dtype=int)
+    shape = len(ids), int(mention.max()) + 1
+
+    def table(name: str, empty: float, kind: type) -> np.ndarray:
+        filled: np.ndarray = np.full(shape, empty, dtype=kind)
+        filled[rows, mention] = sources[name].fillna(empty)
+        return filled
+
+    verdicts = np.full(len(ids), "", dtype=object)
+    verdicts[rows] = sources["source"]
+    starts, ends, agreed = (table(name, 0, int) for name in ("start", "end", "agreed"))
+    is_source, lost = table("is_source", 0, bool), table("route_lost", -np.inf, float)
+    source = np.where(verdicts == "one", is_source.argmax(axis=1), -1)
+    return Places(starts, ends, verdicts.astype(str), source, np.where(np.isfinite(lost).any(1), lost.argmax(1), -1), agreed)
+
+
+def regime_of(instances: pd.DataFrame, resamples: Resamples, sources: pd.DataFrame | None = None) -> Regime:
+    """Build a regime from rows of one model, dataset, regime and technique, at least one. sources: see `layout_of`."""
     key = RegimeKey(*instances.iloc[0][list(CELL)])
     ids, facts = (instances[name].to_numpy(dtype=object) for name in ("instance_id", "fact_id"))
-    return Regime(key, ids, facts, layout_of(instances), resamples)
+    return Regime(key, ids, facts, layout_of(instances, sources), resamples)
 
 
 def measured_metrics() -> dict[str, MeasuredMetric]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.records.stored_instances import PlainPrompt
+
 
 @dataclass(frozen=True)
 class Lexical:
@@ -19,9 +21,9 @@ class Lexical:
     order = 1
     reference = "control"
 
-    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
-        stripped = answer.strip()
-        return np.array([float(bool(stripped) and word.strip() == stripped) for word in words], dtype=np.float32)
+    def scores(self, prompt: PlainPrompt) -> np.ndarray:
+        stripped = prompt.first_token.strip()
+        return np.array([float(bool(stripped) and token.strip() == stripped) for token in prompt.tokens], dtype=np.float32)
 
 
 PLUGIN = Lexical()

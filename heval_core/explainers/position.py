@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.records.stored_instances import PlainPrompt
+
 
 @dataclass(frozen=True)
 class Position:
@@ -18,8 +20,8 @@ class Position:
     order = 2
     reference = "control"
 
-    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
-        return (np.arange(1, len(words) + 1) / max(len(words), 1)).astype(np.float32)
+    def scores(self, prompt: PlainPrompt) -> np.ndarray:
+        return (np.arange(1, len(prompt.tokens) + 1) / max(len(prompt.tokens), 1)).astype(np.float32)
 
 
 PLUGIN = Position()

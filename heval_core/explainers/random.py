@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heval_core.records.stored_instances import PlainPrompt
+
 
 @dataclass(frozen=True)
 class Random:
@@ -21,9 +23,9 @@ class Random:
     order = 3
     reference = "control"
 
-    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
-        generator = np.random.default_rng([self.seed, zlib.crc32(instance_id.encode())])
-        return generator.random(len(words), dtype=np.float32)
+    def scores(self, prompt: PlainPrompt) -> np.ndarray:
+        generator = np.random.default_rng([self.seed, zlib.crc32(prompt.instance_id.encode())])
+        return generator.random(len(prompt.tokens), dtype=np.float32)
 
 
 PLUGIN = Random()

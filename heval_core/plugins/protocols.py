@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heval_core.lm.model import LanguageModel
     from heval_core.metrics.shared.cell import Cell
     from heval_core.metrics.shared.measure import Measure
+    from heval_core.records.stored_instances import PlainPrompt
     from heval_core.statistics.values import Each, Value
     from heval_core.techniques.shared.base import Development, FinalPrompt, Setting, Trial
 
@@ -114,9 +115,12 @@ class Fitted(Method, Protocol):
 
 
 class Control(Explainer, Protocol):
-    """An explainer that reads stored tokens only. Its scores are computed when results are published."""
+    """An explainer that reads text only, as it is stored. Its scores are computed when results are published.
 
-    def scores(self, words: tuple[str, ...], answer: str, instance_id: str) -> np.ndarray:
+    control: True. A control that asks the model is a Method of the family `control`.
+    """
+
+    def scores(self, prompt: PlainPrompt) -> np.ndarray:
         """Score each token: (n,) float32."""
 
 

@@ -1,10 +1,13 @@
 """An instance and its attributions as they are stored, and as pages and files show them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from heval_core.records import Candidate, Span, head_name
+from heval_core.records import Behaviour, Candidate, Span, TokenisedPrompt, head_name
 from heval_core.records.groups import document_of
 
 # What a document or a candidate answer has ▶ the column of `instance` that lists it for all of them.
@@ -22,6 +25,40 @@ CANDIDATE_COLUMNS = {
     "logit": "candidate_logits",
     "probability": "candidate_probabilities",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPrompt:
+    """A prompt and its answer as text, which is what controls read. All of it is stored.
+
+    tokens: (n,) their texts. ranked: those that are ranked. documents, question: token spans. answer: the whole answer that is
+    explained; empty where it is no candidate. first_token: the text of the first token that the model gave.
+    """
+
+    tokens: tuple[str, ...]
+    ranked: range
+    documents: tuple[Span, ...]
+    question: Span
+    answer: str
+    first_token: str
+    instance_id: str
+
+    @classmethod
+    def of(cls, prompt: TokenisedPrompt, behaviour: Behaviour, instance_id: str) -> PlainPrompt:
+        """Build it of an answered prompt, as `of_row` does of what is stored of that."""
+        texts = {candidate.group: candidate.text for candidate in behaviour.candidates}
+        answer, first_token = texts.get(behaviour.explained_group, ""), behaviour.text
+        return cls(prompt.tokens, prompt.ranked, prompt.documents, prompt.question, answer, first_token, instance_id)
+
+    @classmethod
+    def of_row(cls, row: Any, answer: str, first_token: str) -> PlainPrompt:
+        """Build it of a row of the table `instance`, with tokens, ranked_end and the columns of spans."""
+        spans = zip(row.document_starts, row.document_ends, strict=True)
+        known = np.isfinite(row.question_start)  # not of rows of an early version
+        question = Span(int(row.question_start), int(row.question_end)) if known else Span(0, 0)
+        ranked = range(int(row.first_ranked), int(row.ranked_end))
+        documents = tuple(Span(*map(int, span)) for span in spans)
+        return cls(tuple(row.tokens), ranked, documents, question, answer, first_token, row.instance_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ HEAD_ATTENTION = ShardKind(
     "head_attention", _of_table("head_attention"), ("instance_id", "layer", "head"), ("attention.list.element",)
 )
 HEAD_NEED = ShardKind("head_need", _of_table("head_need"), ("instance_id",), ("lost.list.element",))
-SOURCE = ShardKind("source", _of_table("source"), ("instance_id", "mention"))
+SOURCE = ShardKind("source", _of_table("source", "agreed"), ("instance_id", "mention"))
 # A whole answer to the prompt of an instance, explained.
 ANSWER = ShardKind("answer", _of_table("answer"), ("instance_id",))
 # What an explainer, or a control, says of an answer that a person wrote.

@@ -191,6 +191,14 @@ class Reader(InstanceQueries, CitationQueries):
         # Texts as Python's: pandas looks up Arrow's far more slowly.
         return StoredScores(self.arrow, table, rows.to_pandas().astype({"instance_id": object, "explainer": object}))
 
+    def sources_of(self, ids: list[str]) -> pd.DataFrame:
+        """Return rows of `source` of some instances whose sources were measured, in the order of the prompt."""
+        return self.query(
+            "SELECT * FROM source WHERE unavailable IS NULL AND instance_id IN (SELECT unnest(?)) "
+            "ORDER BY instance_id, mention",
+            [ids],
+        )
+
     def values_by_question(self, chosen: Filter, metrics: list[str], parts: list[str], k: int) -> pd.DataFrame:
         """Sum stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total, n.
 

@@ -193,6 +193,7 @@ CREATE TABLE source (
     source VARCHAR,           -- of the instance: one, several, either (only all together move it) or none
     together VARCHAR,         -- of the instance: the outcome with the first fresh answer in all mentions
     fresh VARCHAR[],          -- of the instance: the two fresh answers
+    agreed INTEGER,           -- different words of the question, in any case, that stand in the mention's sentence
     hidden_changes BOOLEAN,   -- whether the first token is another with attention to the mention hidden from all later tokens; NULL with one mention
     hidden_lost FLOAT,        -- nats that the answer's first token loses then
     route_changes BOOLEAN,    -- the same, hidden from the last token only
@@ -435,7 +436,8 @@ CREATE TABLE catalogue (
     key VARCHAR,
     title VARCHAR,
     signed BOOLEAN,           -- explainers: whether scores have a sign
-    control BOOLEAN,          -- explainers, annotators: whether it is a control, which looks into no model
+    control BOOLEAN,          -- explainers, annotators: whether it is a control
+    text_only BOOLEAN,        -- explainers: whether it reads text only; other controls ask the model
     family VARCHAR,           -- explainers, techniques, annotators: how they work (gradient, decoding, …)
     place INTEGER,            -- techniques, selectors, annotators: their order on pages, from 1
     passes DOUBLE,            -- techniques: forward passes for an answer, Regular's being 1

@@ -16,7 +16,8 @@ from heval_core.lm.needs import NEEDS
 from heval_core.metrics.shared.cell import Cell, Positions
 from heval_core.plugins import catalogue, protocols
 from heval_core.prompting.prompts import mentions
-from heval_core.records import TECHNIQUE, Fact, HEvalError
+from heval_core.records import TECHNIQUE, Fact, HEvalError, Span
+from heval_core.records.stored_instances import PlainPrompt
 from heval_core.records.vocabulary import OURS
 from heval_core.techniques.shared.base import NOTHING
 from tests.asked import runner_up, runner_ups
@@ -121,21 +122,26 @@ def test_every_explainer_gives_a_prompt_the_same_scores_in_any_company(explainer
             np.testing.assert_allclose(own.head_scores, alone.head_scores, atol=1e-4)
 
 
+def plain_prompt(tokens, answer):
+    return PlainPrompt(tokens, range(len(tokens)), (), Span(0, 0), answer, answer, "an id")
+
+
 @pytest.mark.parametrize("control", catalogue.explainers(control=True).values(), ids=lambda e: e.key)
 def test_every_control_needs_only_what_is_stored(control):
-    words = ("The", " capital", " is", " Lisbon", ".")
-    scores = control.scores(words, " Lisbon", "an id")
+    prompt = plain_prompt(("The", " capital", " is", " Lisbon", "."), "Lisbon")
+    scores = control.scores(prompt)
     assert scores.dtype == np.float32
     assert scores.shape == (5,)
-    np.testing.assert_array_equal(scores, control.scores(words, " Lisbon", "an id"))
+    np.testing.assert_array_equal(scores, control.scores(prompt))
+    assert control.family == "control"
 
 
 def test_the_controls_are_what_they_say():
     plugins = catalogue.plugins("explainer")
-    words = ("Oslo", " is", " Oslo")
-    assert plugins["lexical"].scores(words, " Oslo", "i").tolist() == [1, 0, 1]
-    assert (np.diff(plugins["position"].scores(words, "Oslo", "i")) > 0).all()
-    one, other = (plugins["random"].scores(words, "Oslo", i) for i in ("i", "j"))
+    prompt = plain_prompt(("Oslo", " is", " Oslo"), "Oslo")
+    assert plugins["lexical"].scores(prompt).tolist() == [1, 0, 1]
+    assert (np.diff(plugins["position"].scores(prompt)) > 0).all()
+    one, other = (plugins["random"].scores(dataclasses.replace(prompt, instance_id=key)) for key in "ij")
     assert one.tolist() != other.tolist()
 
 

@@ -14,6 +14,7 @@ from heval_core.prompting import styles
 from heval_core.prompting.prompts import mentions, prompt_of
 from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.records.regime_keys import DECOYS
+from heval_core.records.stored_instances import PlainPrompt
 from heval_core.regimes import Pool, PromptStyle, build
 from heval_core.regimes.documents import substituted
 from tests.asked import built
@@ -138,6 +139,10 @@ def kept(lm, instance):
     return True
 
 
+def read(prompt, first_token):
+    return PlainPrompt(prompt.tokens, prompt.ranked, prompt.documents, prompt.question, "", first_token, "")
+
+
 def margin(lm, instances):
     """The lexical control's balanced instance margin, if half of the answers come from either document. Of the questions that
     a run would keep."""
@@ -147,7 +152,7 @@ def margin(lm, instances):
     width = max(len(prompt.ids) for prompt in prompts)
     scores = np.zeros((len(prompts), width), dtype=np.float32)
     for row, (one, prompt) in enumerate(zip(instances, prompts, strict=True)):
-        own = Lexical().scores(prompt.tokens, lm.decode(lm.first_tokens(one.documents[row % 2].answer)[:1]), "")
+        own = Lexical().scores(read(prompt, lm.decode(lm.first_tokens(one.documents[row % 2].answer)[:1])))
         scores[row, : len(own)] = own
     layout = Positions.of(
         [len(prompt.ids) for prompt in prompts], [prompt.first_ranked for prompt in prompts],

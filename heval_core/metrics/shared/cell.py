@@ -19,17 +19,44 @@ DEFAULT_K = 5
 
 
 @dataclass(frozen=True, eq=False)
+class Places:
+    """Where the answers of N instances are mentioned in their prompts, at most K times, and on which of these they depend.
+
+    starts, ends: (N, K) tokens, end exclusive, in the order of the prompt; both 0 where an answer has fewer. verdicts: (N,),
+    of `sources.VERDICTS`; empty where it was not measured. source: (N,) the place of the only source. route: (N,) the place
+    that the last token needs most. Both -1 where there is none. agreed: (N, K) words of the question that stand beside each.
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+    verdicts: np.ndarray
+    source: np.ndarray
+    route: np.ndarray
+    agreed: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(N,) how many mentions there are."""
+        return np.asarray((self.ends > self.starts).sum(axis=1))
+
+    def rows(self, chosen: np.ndarray) -> Places:
+        """Return the instances chosen by (N,) bools or indices."""
+        return Places(*(getattr(self, column.name)[chosen] for column in dataclasses.fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
 class Positions:
     """Token positions in the prompts of N instances, padded to the longest prompt n.
 
     ranked: (N, n) bool, the tokens that are ranked. documents, gold: per document, (N, n) bool.
-    groups: (N,) str. lengths: (N,) how many tokens are ranked.
+    groups: (N,) str. lengths: (N,) how many tokens are ranked. places: None where no sources were measured.
     """
 
     ranked: np.ndarray
     documents: tuple[np.ndarray, ...]
     gold: tuple[np.ndarray, ...]
     groups: np.ndarray
+    places: Places | None = None
 
     @functools.cached_property
     def lengths(self) -> np.ndarray:
@@ -74,7 +101,8 @@ class Positions:
         def cut(marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
             return tuple(mask[chosen] for mask in marks)
 
-        return Positions(self.ranked[chosen], cut(self.documents), cut(self.gold), self.groups[chosen])
+        places = self.places and self.places.rows(chosen)
+        return Positions(self.ranked[chosen], cut(self.documents), cut(self.gold), self.groups[chosen], places)
 
 
 class MeasuredValues(NamedTuple):
