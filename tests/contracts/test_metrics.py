@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from heval_core.evaluation.scored import measured_metrics
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.description_length import mdl
-from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Positions
+from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Places, Positions
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.plugins import catalogue
 from heval_core.plugins.measures import declared
@@ -20,14 +22,32 @@ COUNT = 240
 
 
 def layout(dual: bool, count: int = COUNT, seed: int = 0) -> Positions:
-    """Prompts of 24 to 40 tokens after a BOS, with one document or two of their own lengths, and a question."""
+    """Prompts of 24 to 40 tokens after a BOS, with one document or two of their own lengths, and a question.
+
+    The answer stands at two gold tokens: of both documents, one of them the source where its document was used; else of one.
+    """
     rng = np.random.default_rng(seed)
     lengths = rng.integers(24, 41, count)
     middle, end = 1 + lengths // 4, 1 + lengths // 2
     spans = [[(1, int(m)), (int(m), int(e))] if dual else [(1, int(e))] for m, e in zip(middle, end, strict=True)]
     gold = [[tuple(sorted(rng.choice(np.arange(*span), 2, replace=False))) for span in own] for own in spans]
     groups = rng.permutation(np.resize(["C1", "C2"] if dual else ["C", "M"], count))
-    return Positions.of(list(lengths), [1] * count, spans, gold, list(groups))
+    where = Positions.of(list(lengths), [1] * count, spans, gold, list(groups))
+    of_both = np.array([[own[0][0], own[-1][-1]] for own in gold])
+    starts = np.sort(of_both, axis=1)
+    either = (np.arange(count) % 3 == 0) & (groups != "M")
+    if dual:  # where either will do, both are in the document that was used
+        used = (groups == "C2").astype(int)
+        starts = np.where(
+            either[:, None], np.sort([own[place] for own, place in zip(gold, used, strict=True)], axis=1), starts
+        )
+        source = used
+    else:
+        source = rng.permutation(np.resize([0, 1], count))
+    right, worded = np.where(either, -1, source), np.arange(count) % 4 < 2
+    agreed = (np.arange(2) == np.where(worded, source, 1 - source)[:, None]).astype(int)
+    places = Places(starts, starts + 1, np.where(either, "either", "one"), right, right, agreed)
+    return dataclasses.replace(where, places=places)
 
 
 def oracle(where: Positions) -> Cell:
@@ -37,6 +57,12 @@ def oracle(where: Positions) -> Cell:
     for number, (document, gold) in enumerate(zip(where.documents, where.gold, strict=True), start=1):
         used = (where.groups == ("C" if len(where.documents) == 1 else f"C{number}"))[:, None]
         scores += document * np.where(used, 1.0, -1.0) + 0.5 * (gold & used)
+    places, rows = where.places, np.arange(len(scores))
+    if len(where.documents) == 1:  # sources, whatever was used
+        scores[rows, places.starts[rows, np.maximum(places.source, 0)]] += 0.25
+        either = places.verdicts == "either"
+        for place in (0, 1):
+            scores[rows[either], places.starts[either, place]] += 2.0
     scores = np.where(where.ranked, scores, 0.0)
     everybody = np.ones(len(scores), dtype=bool)
     return Cell(where, scores, fixed=Fixed(scores, everybody))
