@@ -77,7 +77,10 @@ main(["plan", "--help"])
     assert json.loads(found) == {
         "methods": [*catalogue.explainers(), "saliency"], "default": ["mechlight", "fa", "ig", "attn"],
         "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]), "colour": 0, "order": ["fa", "saliency", "random"],
-        "sorts": ["1/rank of saliency", "choice of saliency", "margin of saliency"],
+        "sorts": [
+            *("1/rank of saliency", "source named by saliency", "route named by saliency", "recall of saliency"),
+            *("choice of saliency", "margin of saliency"),
+        ],
     }  # fmt: skip
     run_in(extended, "-m", "pytest", "-q", "tests/figures/test_palette.py")
     assert f"of {', '.join(catalogue.explainers())}, saliency; by default mechlight,fa,ig,attn;" in " ".join(told.split())

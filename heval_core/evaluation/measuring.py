@@ -42,7 +42,7 @@ _COLUMNS = (
 
 
 # Of instances the whole answers that are explained, and their first tokens.
-Answers = list[tuple[str, str]]
+GivenAnswers = list[tuple[str, str]]
 
 
 class Shards(NamedTuple):
@@ -195,7 +195,7 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 
 
 def _explained(
-    instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], Answers] | None = None
+    instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], GivenAnswers] | None = None
 ) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
     """Some instances at a time, and the rows of methods and controls about them. answers: see `_with_controls`."""
     if methods.rows.empty:
@@ -221,13 +221,13 @@ def _with_agreed(sources: ShardRows, instances: ShardRows) -> pd.DataFrame:
     return rows.assign(agreed=agreed)
 
 
-def _of_first_documents(instances: pd.DataFrame) -> Answers:
+def _of_first_documents(instances: pd.DataFrame) -> GivenAnswers:
     """The first document's answers, with their first tokens as they are written in that document."""
     columns = zip(instances["document_answers"], instances["tokens"], instances["answer_tokens"], strict=True)
     return [(texts[0], str(tokens[answers[0][0]])) for texts, tokens, answers in columns]
 
 
-def _given(instances: pd.DataFrame) -> Answers:
+def _given(instances: pd.DataFrame) -> GivenAnswers:
     """The answers that the model gave; of one that is no candidate only the first token is known."""
     names = ("group", "candidate_groups", "candidate_texts", "predicted_text")
     rows = zip(*(instances[name] for name in names), strict=True)
@@ -235,7 +235,7 @@ def _given(instances: pd.DataFrame) -> Answers:
 
 
 def _with_controls(
-    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], Answers] | None = None
+    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], GivenAnswers] | None = None
 ) -> pa.Table:
     """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
 

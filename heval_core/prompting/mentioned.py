@@ -19,7 +19,7 @@ from heval_core.texts.splitting import words
 
 def mentions_in(prompt: PlainPrompt) -> list[Span]:
     """Return the tokens of every mention of the answer, in the order of the prompt."""
-    found = []
+    spans = []
     for passage in _passages(prompt):
         tokens = prompt.tokens[passage.start : passage.end]
         starts = [0, *accumulate(map(len, tokens))]
@@ -27,8 +27,8 @@ def mentions_in(prompt: PlainPrompt) -> list[Span]:
             end = bisect_left(starts, mention.end, hi=len(tokens))
             while end < len(tokens) and not tokens[end]:  # the rest of a character
                 end += 1
-            found.append(Span(passage.start + bisect_right(starts, mention.start) - 1, passage.start + end))
-    return found
+            spans.append(Span(passage.start + bisect_right(starts, mention.start) - 1, passage.start + end))
+    return spans
 
 
 def words_shared(prompt: PlainPrompt, spans: Sequence[Span]) -> list[int]:
@@ -39,8 +39,8 @@ def words_shared(prompt: PlainPrompt, spans: Sequence[Span]) -> list[int]:
         for passage in inside
         for unit in units_of(prompt.tokens[passage.start : passage.end], [""] * (passage.end - passage.start), "sentence")
     ]
-    asked = _words(prompt.question.text(prompt.tokens))
-    return [len(asked & _words(sentences[index].text(prompt.tokens))) for index in indices_in(spans, sentences)]
+    of_question = _words(prompt.question.text(prompt.tokens))
+    return [len(of_question & _words(sentences[index].text(prompt.tokens))) for index in indices_in(spans, sentences)]
 
 
 def _passages(prompt: PlainPrompt) -> Iterator[Span]:

@@ -191,6 +191,18 @@ class Reader(InstanceQueries, CitationQueries):
         # Texts as Python's: pandas looks up Arrow's far more slowly.
         return StoredScores(self.arrow, table, rows.to_pandas().astype({"instance_id": object, "explainer": object}))
 
+    def verified_sources(self, chosen: Filter) -> pd.DataFrame:
+        """Count per regime the answers from a document whose sources were measured: n, and verified, those with one source, in
+        the document that is assumed.
+        """
+        return self.under(
+            chosen,
+            "SELECT regime, count(DISTINCT instance_id) AS n, "
+            "count(*) FILTER (is_source AND source = 'one' AND document = "
+            'coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1) - 1) AS verified FROM source JOIN instance '
+            "USING (instance_id) WHERE unavailable IS NULL AND \"group\" LIKE 'C%' AND {} GROUP BY ALL ORDER BY ALL",
+        )
+
     def sources_of(self, ids: list[str]) -> pd.DataFrame:
         """Return rows of `source` of some instances whose sources were measured, in the order of the prompt."""
         return self.query(
@@ -200,15 +212,17 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def values_by_question(self, chosen: Filter, metrics: list[str], parts: list[str], k: int) -> pd.DataFrame:
-        """Sum stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total, n.
+        """Sum stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total,
+        chance, n.
 
         Sums, so that what is read has no more rows than there are questions.
         """
         return self.under(
             chosen,
             'SELECT model, dataset, regime, technique, explainer, metric, part, "group", fact_id, sum(value) AS total, '
-            "count(*)::DOUBLE AS n FROM score JOIN instance USING (instance_id) WHERE dropped_because IS NULL "
-            "AND metric IN (SELECT unnest(?)) AND part IN (SELECT unnest(?)) AND k = ? AND {} GROUP BY ALL ORDER BY ALL",
+            "sum(chance) AS chance, count(*)::DOUBLE AS n FROM score JOIN instance USING (instance_id) "
+            "WHERE dropped_because IS NULL AND metric IN (SELECT unnest(?)) AND part IN (SELECT unnest(?)) AND k = ? "
+            "AND {} GROUP BY ALL ORDER BY ALL",
             *(metrics, parts, k),
             by=CELL,
         )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from heval_core.evaluation.board.conclusion import NOTHING, conclusion
+from heval_core.evaluation.board.making import _verified, measures_of_boards
+from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.ranking import Ranking, ahead, clauses, ranking, sentences
 from tests.board.planted import lacking, level, planted
 
@@ -151,7 +155,7 @@ def test_what_is_absent_is_open_and_where_there_is_one_model_or_dataset_nothing_
     assert conclusion(planted({"a": BEST, "b": WORST}, **where)).open == (*ABSENT, *more)
 
 
-DECOYED = ("conflicting", "mixed", "mixed.d1", "mixed.d2", "mixed.1024-first")
+DECOYED = ("conflicting", "mixed", "mixed.d0", "mixed.d3", "mixed.1024-first")
 
 
 def test_decoys_and_length_that_change_nothing():
@@ -161,15 +165,33 @@ def test_decoys_and_length_that_change_nothing():
 
 def changing(explainer, question, model, dataset, regime):
     plain, decoyed = {"a": 0.8, "b": 0.3}, {"a": 0.3, "b": 0.6}
-    return {"mixed.d1": decoyed}.get(regime, plain)[explainer]
+    return {"mixed.d0": decoyed, "mixed.d2": decoyed}.get(regime, plain)[explainer]
 
 
 def test_decoys_that_change_who_is_best():
     text = harder(planted(truth=changing, explainers=("a", "b"), regimes=DECOYED))
     assert text == (
-        "A stays among the best under 1 of 2 decoys and at 1,024 tokens. Where each document also names the other one's "
-        "answer, in another role, B is ahead at telling documents apart and finding the token."
+        "A stays among the best under 1 of 2 decoys and at 1,024 tokens. Where each document also has a neutral "
+        "sentence, B is ahead at telling documents apart and finding the token."
     )
+
+
+def test_where_the_source_is_assumed_nobody_is_ranked_and_it_is_said_how_often_that_was_true():
+    made = planted(truth=changing, explainers=("a", "b"), regimes=(*DECOYED, "mixed.d2"))
+    assert harder(made).startswith("A stays among the best under 1 of 2 decoys with ranks and at 1,024 tokens.")
+    column = next(own for own in made.columns if own.key == "RQ3.d2")
+    assert (column.ranked, made.ranking(column), made.questions[0].ranked) == (False, Ranking(), True)
+    unknown = "from which of them it comes is assumed: not measured (--sources)."
+    assert (
+        conclusion(made).open[0]
+        == f"Under decoy d2 nobody is ranked, since the answer stands in several places, and {unknown}"
+    )
+    sources = pd.DataFrame({"regime": ["mixed.d2", "mixed.d1", "mixed"], "n": [40, 9, 9], "verified": [23, 9, 9]})
+    proved = replace(made, verified=_verified(made, sources))
+    assert proved.verified.to_dict("list") == {"column": ["RQ2.d2", "RQ3.d2"], "verified": [23, 23], "n": [40, 40]}
+    assert conclusion(proved).open[0].endswith("is assumed: true in 23 of 40 answers.")
+    again = Board.of_json(proved.to_json(), measures_of_boards())
+    pd.testing.assert_frame_equal(again.verified, proved.verified)
 
 
 def test_a_row_that_lacks_cells_is_not_the_best_and_named():

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from heval_core.evaluation.board.hard import ALL, hard_board
 from heval_core.evaluation.cells import cells_of
 from heval_core.plugins import catalogue
 from heval_core.store.filters import Filter
@@ -137,6 +138,25 @@ def test_live_values_are_the_published_ones_and_a_filter_takes_its_instances(rea
     ).set_index("explainer")["n"]
     whole = some[some["part"].isin(["balanced", "either"])].set_index("explainer")["n"]
     assert whole.to_dict() == counted.to_dict()
+
+
+def test_the_hard_board_has_the_numbers_of_a_single_cell_as_published(reader):
+    found = hard_board(reader).rows.set_index(["column", "explainer", "model"])
+    at = {"once": ("forced_choice", "balanced"), "worded": ("which_mention", "worded")}
+    at |= {"unworded": ("which_mention", "unworded"), "route": ("route_mention", "balanced")}
+    for column, (metric, part) in at.items():
+        cells = reader.cells(Filter(), metric, 0)
+        for explainer, cell in cells[cells["part"] == part].set_index("explainer").iterrows():
+            for model in ("made-up-0", ALL):
+                row = found.loc[(column, explainer, model)]
+                for name in ("value", "low", "high", "chance", "n"):
+                    assert row[name] == pytest.approx(cell[name], abs=1e-9), (column, explainer, name)
+    assert hard_board(reader).ranking("worded").best == ("attn",)
+    verified = reader.verified_sources(Filter()).iloc[0]
+    # Of nine in ten whose sources were measured; the group is by turns, whatever the source.
+    rows = [row for row in ({"place": number} for number in range(COUNT)) if kind_of(row) != "unavailable"]
+    right = [row for row in rows if kind_of(row) == "one" and source_of(row) == 1 - row["place"] % 2]
+    assert (verified["n"], verified["verified"]) == (len(rows), len(right))
 
 
 def test_each_metric_says_of_which_stored_values_its_means_are_made():

@@ -135,7 +135,7 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
     of them.
     """
     strong = {column.question for column in board.questions if best in board.ranking(column).best}
-    harder = [column for column in board.columns if column.question in strong and column.scaled and not column.plain]
+    harder = [own for own in board.columns if own.question in strong and own.scaled and own.ranked and not own.plain]
     decoys, lengths, lost = list[bool](), list[str](), list[str]()
     for prompts, columns in column_groups(harder).items():
         ahead: dict[tuple[str, ...], list[str]] = {}
@@ -152,12 +152,20 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
         decoys += [not ahead] if decoy else []
         lengths += [] if decoy or ahead else [prompts]
     every = "every decoy" if all(decoys) else f"{sum(decoys)} of {len(decoys)} decoys"
+    every += "" if all(column.ranked for column in board.columns) else " with ranks"
     kept = [*([f"under {every}"] if any(decoys) else []), *([f"at {listed(lengths)}"] if lengths else [])]
     return sentences(([f"{names[best]} stays among the best {listed(kept)}"] if kept else []) + lost)
 
 
 def _open(board: Board, names: Mapping[str, str], written: NameOf) -> tuple[str, ...]:
     texts = [f"{title.rstrip('?')}: {reason}." for title, reason in board.absent]
+    for prompts, columns in column_groups([column for column in board.columns if not column.ranked]).items():
+        proved = board.verified.set_index("column").reindex([column.key for column in columns]).dropna()
+        counts = "not measured (--sources)"
+        if len(proved):
+            counts = f"true in {int(proved['verified'].iloc[0])} of {int(proved['n'].iloc[0])} answers"
+        said = "nobody is ranked, since the answer stands in several places, and from which of them it comes is assumed"
+        texts.append(f"Under {prompts} {said}: {counts}.")
     for column in board.questions:
         models = board.models_at(column)
         if len(models) < len(board.models):

@@ -14,7 +14,18 @@ import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.board.costs import costs_of
-from heval_core.evaluation.board.records import ASKED, EVERY_SIZE, PAIRS, PLACES, QUALITY, VALUES, Board, BoardColumn, BoardRow
+from heval_core.evaluation.board.records import (
+    ASKED,
+    EVERY_SIZE,
+    PAIRS,
+    PLACES,
+    QUALITY,
+    VALUES,
+    VERIFIED,
+    Board,
+    BoardColumn,
+    BoardRow,
+)
 from heval_core.evaluation.comparisons import pairs_of
 from heval_core.evaluation.means import (
     ABOVE,
@@ -81,7 +92,18 @@ def _made(reader: Reader, chosen: Filter, values: Callable[[str, int, Sequence[s
     regimes = list(dict.fromkeys(cells["regime"].astype(str)))
     made = board_of(measured, rows_of(reader, list(cells["explainer"].unique())), costs_of(reader, chosen, regimes))
     titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
-    return replace(made, datasets=tuple(dataset_title(key, titles) for key in made.datasets))
+    datasets = tuple(dataset_title(key, titles) for key in made.datasets)
+    return replace(made, datasets=datasets, verified=_verified(made, reader.verified_sources(chosen)))
+
+
+def _verified(made: Board, sources: pd.DataFrame) -> pd.DataFrame:
+    """Return `Board.verified`. sources: of `Reader.verified_sources`, by regime."""
+    counts = []
+    for column in made.columns:
+        rows = sources[[column.takes(str(regime)) and column.measure.asks(str(regime)) for regime in sources["regime"]]]
+        if not column.ranked and len(rows):
+            counts.append([column.key, int(rows["verified"].sum()), int(rows["n"].sum())])
+    return pd.DataFrame(counts, columns=VERIFIED)
 
 
 def measures_of_boards() -> tuple[Measure, ...]:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Self
 
 import pandas as pd
@@ -13,6 +14,8 @@ from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import OURS
 
+# Decoys under which the answer stands in several places. Which of them is the source is assumed, and often not true.
+ASSUMED = ("d1", "d2")
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
 ASKED = ("RQ1", "RQ2", "RQ3")
 VALUES = [
@@ -23,7 +26,8 @@ COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds"
 PAIRS = ["column", "first", "second"]
 PLACES = ["column", "explainer", "model", "dataset", "regime"]
 QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front", "exceeds"]
-FRAMES = ("values", "by_model", "costs", "quality", "pairs", "places")
+VERIFIED = ["column", "verified", "n"]
+FRAMES = ("values", "by_model", "costs", "quality", "pairs", "places", "verified")
 # The size of a prompt in `costs` that stands for prompts of every size.
 EVERY_SIZE = "all"
 
@@ -66,6 +70,11 @@ class BoardColumn:
         """`RQ2`, `RQ2.d1`, `RQ2.2048`; the measure's key where there is no best possible value."""
         name = self.question if self.scaled else self.measure.key
         return ".".join(str(part) for part in (name, self.decoy, self.length) if part)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its rows are ranked: not where a source is assumed."""
+        return self.decoy not in ASSUMED
 
     @property
     def plain(self) -> bool:
@@ -111,6 +120,7 @@ class Board:
     whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one; exceeds.
     pairs: two rows in a model and dataset, in each plain column: see `comparisons.pairs_of`.
     datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime.
+    verified: of columns that are not ranked, in how many of n answers the assumed source was proved (see `Reader`).
     """
 
     rows: tuple[BoardRow, ...]
@@ -124,10 +134,11 @@ class Board:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     places: pd.DataFrame
+    verified: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=VERIFIED))
 
     def to_json(self) -> str:
         """Read back by `of_json`, to the last digit."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts = {own.name: getattr(self, own.name) for own in fields(self)}
         parts |= {name: parts[name].to_dict("split", index=False) for name in FRAMES}
         parts["rows"] = [asdict(row) for row in self.rows]
         parts["columns"] = [(column.measure.key, column.decoy, column.length) for column in self.columns]
@@ -164,7 +175,9 @@ class Board:
         return tuple(model for model in self.models if model in set(models))
 
     def ranking(self, column: BoardColumn) -> Ranking:
-        """Rank the rows of a column that lack no cell."""
+        """Rank the rows of a column that lack no cell; nobody where the column is not ranked."""
+        if not column.ranked:
+            return Ranking()
         complete = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
         return ranking(complete, self.controls, "high" if column.scaled else column.measure.best)
 

@@ -1,0 +1,174 @@
+"""The hard board: explainers and controls where the answer stands once, and where it stands in several places.
+
+Columns, each the share named rightly, with chance .5 where there are two places:
+  once      plain prompts of two documents, each with its own answer: forced choice of the document. It asks the same as the
+            next two, by sums of scores; reciprocal ranks (MRR) have another chance, and pay for naming every place of a string
+  worded    the answer stands in several places, and the source's sentence has more of the question's words than the others'
+  unworded  it has not
+  route     the same prompts: the place that the last token reads
+Formula: of a model the mean of two halves (first and second document, or source first and last), each over all its answers,
+whatever their data set and regime; over all models the mean of the models'. No mean is taken over columns, which ask
+different things. Intervals: `statistics/values.py`, clustered by question, and of a mean `bounded.mean_interval`; the same
+questions are resampled for all rows of a column. Ranks: `evaluation/ranking.py`. A number over other answers than most
+methods' is none.
+Reference: ours (docs/hard-board.md). Cost: one query, and a product of 2,000 x questions x halves for each column.
+"""
+
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES
+from heval_core.evaluation.means import controls_of
+from heval_core.evaluation.ranking import Ranking, ahead, ranking
+from heval_core.records import TECHNIQUE
+from heval_core.records.groups import context_groups
+from heval_core.records.regime_keys import read_key
+from heval_core.statistics.bootstrap import NAN, resample_weights
+from heval_core.statistics.bounded import mean_interval
+from heval_core.statistics.values import SMALLEST_GROUP, Sums, Value, replicates, too_small
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+
+
+class HardColumn(NamedTuple):
+    """halves: the parts of its metric that weigh the same. plain: whether it is of prompts without options only."""
+
+    key: str
+    title: str
+    metric: str
+    halves: tuple[str, ...]
+    plain: bool = False
+
+
+COLUMNS = {
+    column.key: column
+    for column in (
+        HardColumn("once", "Answer stands once", "forced_choice", context_groups(2), plain=True),
+        HardColumn("worded", "Stands twice, the question’s words help", "which_mention", ("first_worded", "last_worded")),
+        HardColumn("unworded", "Stands twice, they do not", "which_mention", ("first_unworded", "last_unworded")),
+        HardColumn("route", "What the last token reads", "route_mention", ("first", "last")),
+    )
+}
+# Stands for all models together.
+ALL = "all"
+_ROW = ["column", "model", "explainer", "value", "low", "high", "chance", "n", "questions", "reason", "exceeds"]
+
+
+@dataclass(frozen=True, eq=False)
+class HardBoard:
+    """rows: one a column, model (ALL for the mean of all) and explainer. value, low, high (95 %), chance; n: answers, and
+    questions that they ask; reason: why it has no number, else ""; exceeds: whose numbers its own exceeds (`ranking.ahead`).
+    """
+
+    rows: pd.DataFrame
+    controls: tuple[str, ...]
+
+    def ranking(self, column: str, model: str = ALL) -> Ranking:
+        """Rank the rows of a column that have a number: for ranks, bold and sentences."""
+        return ranking(self.rows[(self.rows["column"] == column) & (self.rows["model"] == model)], self.controls)
+
+
+def hard_board(reader: Reader, chosen: Filter = Filter()) -> HardBoard:  # noqa: B008
+    """Make the hard board of what a results file has under a filter, of answers under Regular."""
+    choices = reader.choices()
+    regimes = chosen.regime or tuple(choices["regime"].unique())
+    chosen = replace(chosen, regime=regimes, technique=(TECHNIQUE,))
+    metrics = sorted({column.metric for column in COLUMNS.values()})
+    parts = sorted({part for column in COLUMNS.values() for part in column.halves})
+    stored = reader.values_by_question(chosen, metrics, parts, 0)
+    controls = controls_of(reader)
+    return HardBoard(hard_rows(_with_questions(reader, stored), controls), tuple(controls))
+
+
+def _with_questions(reader: Reader, stored: pd.DataFrame) -> pd.DataFrame:
+    """Add `question`, the same for facts of one question."""
+    named = [
+        rows.assign(question=[f"{dataset} {number}" for number in reader.resamples(str(dataset)).questions(rows["fact_id"])])
+        for dataset, rows in stored.groupby("dataset", sort=False)
+    ]
+    return pd.concat(named) if named else stored.assign(question="")
+
+
+def hard_rows(stored: pd.DataFrame, controls: Collection[str]) -> pd.DataFrame:
+    """Make the rows of a `HardBoard`.
+
+    stored: model, regime, explainer, metric, part, question, total, chance and n: sums of stored values, and how many.
+    """
+    options = {regime: not read_key(str(regime)).plain for regime in stored["regime"].unique()}
+    rows = []
+    for column in COLUMNS.values():
+        fits = (stored["metric"] == column.metric) & stored["part"].isin(column.halves)
+        fits &= ~(stored["regime"].map(options).astype(bool) & column.plain)
+        rows += [(column.key, *row) for row in _of_column(column, stored[fits], controls)] if fits.any() else []
+    return pd.DataFrame(rows, columns=_ROW)
+
+
+class _Share(NamedTuple):
+    """n: answers. asked: (U,) bool, which questions they ask. drawn: (resamples,). reason: why there is none, else ""."""
+
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    chance: float = NAN
+    n: int = 0
+    asked: np.ndarray = np.zeros(0)
+    drawn: np.ndarray = np.zeros(0)
+    reason: str = ""
+
+
+def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[str]) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a column without its key: of each model, then of all."""
+    units, questions = pd.factorize(stored["question"], sort=True)
+    weights = resample_weights(len(questions), seed=zlib.crc32(column.key.encode()))
+    by_model: dict[str, dict[str, _Share]] = {}
+    for (model, explainer), rows in stored.assign(unit=units).groupby(["model", "explainer"]):
+        by_model.setdefault(str(model), {})[str(explainer)] = _number(column, rows, weights)
+    by_model = {model: _alike(numbers, controls) for model, numbers in by_model.items()}
+    enough = [numbers for numbers in by_model.values() if any(not number.reason for number in numbers.values())]
+    keys = dict.fromkeys(key for numbers in by_model.values() for key in numbers)
+    by_model[ALL] = {key: _mean([numbers.get(key, _Share(reason=NOT_RUN)) for numbers in enough]) for key in keys}
+    for model, numbers in by_model.items():
+        known = {key: number for key, number in numbers.items() if not number.reason}
+        frame = pd.DataFrame([number[:3] for number in known.values()], [*known], ["value", "low", "high"])
+        above = ahead(frame, {key: number.drawn for key, number in known.items()}, controls)
+        for key, own in numbers.items():
+            yield (model, key, *own[:5], int(own.asked.sum()), own.reason, above.get(key, []))
+
+
+def _number(column: HardColumn, rows: pd.DataFrame, weights: np.ndarray) -> _Share:
+    """Return the mean of a model's two halves. rows: of one explainer, with `unit`, the number of each question."""
+    columns, chances = [], []
+    for part in column.halves:
+        of_part = rows[rows["part"] == part]
+        sums, counts = (np.bincount(of_part["unit"], of_part[name], weights.shape[1]) for name in ("total", "n"))
+        columns.append(Sums(sums, counts, 1 / len(column.halves), (0.0, 1.0)))
+        chances.append(of_part["chance"].sum() / max(1, columns[-1].n))
+    count, sizes = sum(half.n for half in columns), tuple(zip(column.halves, (half.n for half in columns), strict=True))
+    if reason := too_small(sizes, SMALLEST_GROUP // 3) or too_small((("used", count),), SMALLEST_GROUP):
+        return _Share(n=count, reason=reason)
+    value = Value("", float(np.mean([half.mean() for half in columns])), columns=tuple(columns))
+    asked = np.any([half.counts > 0 for half in columns], axis=0)
+    (drawn,) = replicates([value], weights)
+    return _Share(value.value, *value.interval(), float(np.mean(chances)), count, asked, drawn)
+
+
+def _alike(numbers: dict[str, _Share], controls: Collection[str]) -> dict[str, _Share]:
+    """Return the numbers that are over as many answers as those of most methods; others are none."""
+    counts = [number.n for key, number in numbers.items() if key not in controls] or [number.n for number in numbers.values()]
+    usual = max(sorted(set(counts), reverse=True), key=counts.count)
+    return {key: own if own.n == usual else _Share(reason=OTHER_INSTANCES) for key, own in numbers.items()}
+
+
+def _mean(numbers: Sequence[_Share]) -> _Share:
+    """Return the mean over models; none where one of them has none."""
+    if reason := next((number.reason for number in numbers if number.reason), "" if numbers else NOT_RUN):
+        return _Share(reason=reason)
+    drawn = np.stack([number.drawn for number in numbers], axis=1)
+    value, low, high, chance = np.array([number[:4] for number in numbers]).T
+    asked, count = np.any([number.asked for number in numbers], axis=0), sum(number.n for number in numbers)
+    return _Share(value.mean(), *mean_interval(value, low, high, drawn), chance.mean(), count, asked, drawn.mean(axis=1))
