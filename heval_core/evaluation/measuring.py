@@ -111,11 +111,11 @@ class Measuring:
         writer.insert_pieces("instance", kinds.INSTANCE.schema, tables_of)
         heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
         writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
+        writer.insert_frame("source", _with_agreed(ShardRows(store, entries, kinds.SOURCE), instances))
         for kind in (kinds.HEAD_NEED, kinds.ANSWER):
             shard_rows = ShardRows(store, entries, kind)
             writer.insert_arrow(kind.name, shard_rows.take(shard_rows.rows))
         used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
-        writer.insert_frame("source", _with_agreed(ShardRows(store, entries, kinds.SOURCE), instances))
         on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
         def attributions() -> Iterator[pa.Table]:

@@ -104,6 +104,7 @@ def test_the_last_token_reads_elsewhere(reader):
 
 
 def test_what_depends_on_no_single_place_is_counted_and_in_no_part(reader):
+    assert len(reader.rows("source")) == 2 * 144 + 16  # each once
     cells = reader.cells(Filter(), "which_mention", 0).set_index(KEY)
     details = json.loads(cells.loc[("fa", "balanced"), "details"])
     assert details == {"one": 96, "several": 16, "either": 16, "none": 16, "alone": 0, "middle": 0}
