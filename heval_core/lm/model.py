@@ -8,6 +8,7 @@ from heval_core.lm.forward import Forward
 from heval_core.lm.generation import Generation
 from heval_core.lm.gradients import Gradients
 from heval_core.lm.heads import Heads
+from heval_core.lm.hidden_attention import HiddenAttention
 from heval_core.lm.hooks import Hooked
 from heval_core.lm.path_patching import PathPatching
 from heval_core.lm.pruning import Pruning
@@ -25,6 +26,7 @@ class LanguageModel(ModelFacts):
         super().__post_init__()
         self.read_out = ReadOut(self)  # from last states to logits
         self.forward = Forward(self, self.read_out)  # passes of the plain model, with kept prefixes
+        self.hidden_attention = HiddenAttention(self, self.forward)  # passes in which some positions are not attended to
         self.generation = Generation(self)  # greedy continuations
         self.gradients = Gradients(self, self.forward)  # gradients at the embeddings
         self.changed_backward = ChangedBackward(self)  # gradients under other backward rules
