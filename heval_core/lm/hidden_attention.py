@@ -21,7 +21,7 @@ from heval_core.lm.facts import ModelFacts
 from heval_core.lm.forward import Forward, Prefix
 from heval_core.lm.needs import lacks, require
 from heval_core.lm.read_out import largest_difference, may_differ
-from heval_core.records import Span
+from heval_core.records import HEvalError, Span
 
 NEED = "hidden attention"
 MASK = "attention_mask"
@@ -41,7 +41,8 @@ class HiddenAttention:
         prefix: of the clean pass over (B, n) ids. prompts: (b,) the number of the prompt that each row is of. hidden: (b,) the
         positions to which each row's tokens from `since` on (b,) do not attend.
         """
-        self._checked  # noqa: B018
+        if self.refusal is not None:
+            raise self.refusal
         return self._passed(prefix, ids, prompts, hidden, since)
 
     @torch.no_grad()
@@ -87,7 +88,15 @@ class HiddenAttention:
         return layers
 
     @cached_property
-    def _checked(self) -> None:
+    def refusal(self) -> HEvalError | None:
+        """Why this model's attention cannot be hidden; None where it can."""
+        try:
+            self._check()
+        except HEvalError as error:
+            return error
+        return None
+
+    def _check(self) -> None:
         require(self._facts, ("softmax attention",))
         ids = torch.arange(1, 9, device=self._facts.device).repeat(2, 1)
         ids[1, 3] = 9
