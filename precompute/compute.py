@@ -17,6 +17,7 @@ from heval_core.explaining.answer import record_of
 from heval_core.explaining.behaviour import check_labels
 from heval_core.explaining.faithfulness import Faithful
 from heval_core.explaining.pipeline import Answered, Prepared
+from heval_core.explaining.sources import fresh_pool, sources_of
 from heval_core.explaining.whole_answer import Wanted, answer_steps
 from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
@@ -24,6 +25,7 @@ from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Method
 from heval_core.prompting.styles import style_of
 from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
+from heval_core.records.sources import AnswerSource
 from heval_core.records.stored_instances import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PlainPrompt
 from heval_core.regimes.padding import unrelated_texts
 from heval_core.statistics.scores import round_keeping_ranks, round_mantissa, tied
@@ -192,6 +194,7 @@ class _Computation:
             **dict.fromkeys(MEASURED, self._faithfulness),
             "head_attention": self._heads,
             "head_need": self._head_needs,
+            "source": self._sources,
             "behaviour": self._behaviours,
             "answer": self._whole_answers,
         }[shard.kind]
@@ -263,6 +266,12 @@ class _Computation:
         lost = answered.clean.lost_leads(answered.targets).numpy()
         for logits, target, loss in zip(answered.clean.logits, answered.targets, lost, strict=True):
             yield [{"lead": float(logits[target.ids[0]] - logits[target.foils[0]]), "lost": round_mantissa(loss.ravel(), 10)}]
+
+    def _sources(self, shard: Shard, answered: Answered) -> Iterator[Rows]:
+        seed, answers = self.task.grid.seed, self.questions.pool.answers
+        instances = (prepared.instance for prepared in answered.prepared)
+        pools = [fresh_pool(answers.get(instance.relation, ()), seed, instance.fact_id) for instance in instances]
+        yield from map(source_rows, sources_of(answered, pools))
 
     def _index(self, prepared: Prepared) -> int:
         return self.indices[prepared.instance.fact_id]
@@ -341,6 +350,19 @@ def answer_row(lm: LanguageModel, prepared: Prepared, explainers: Sequence[Metho
     generated = asdict(record_of(answer.by_sentence()))
     costs = {key: {name: matrix.pop(name) for name in ("seconds", "passes")} for key, matrix in generated["matrix"].items()}
     return {"generated": json.dumps(generated, ensure_ascii=False), "seconds": json.dumps(costs)}
+
+
+def source_rows(source: AnswerSource | str) -> Rows:
+    """Return the rows of an answer: one for each mention, or one with why it has no source."""
+    if isinstance(source, str):
+        return [{"mention": 0, "unavailable": source}]
+    whole, rows = {"source": source.source, "together": source.together, "fresh": source.fresh}, list[ShardRow]()
+    for number, mention in enumerate(source.mentions):
+        row = whole | asdict(mention) | {"mention": number, "is_source": mention.is_source}
+        for kind in ("hidden", "route"):
+            row |= {f"{kind}_{name}": value for name, value in (row.pop(kind) or {}).items()}
+        rows.append(row)
+    return rows
 
 
 def losses(faithful: Faithful) -> ShardRow:

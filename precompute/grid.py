@@ -84,6 +84,8 @@ class Grid(Options):
     target: context: explain the first document's answer, whatever the model answered; a run adds this to the usual target
     keep-heads: keep every head's attention for this many questions
     head-need: compute what the answer loses without each head too, for MechLight's map; some passes a prompt
+    sources: find the mentions that the answer depends on: replace each by other answers, and hide attention to it; some seven
+        passes a prompt
 
     And regimes: keys, with options. custom: explainers from other files. fits: of explainers that have parameters.
     """
@@ -98,6 +100,7 @@ class Grid(Options):
     template: str | None = None
     keep_heads: int = 0
     head_need: bool = False
+    sources: bool = False
     faithfulness: bool | int = False
     faithfulness_protected: bool | int = False
     answers: bool = False

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from heval_core.datasets.quotesum import PEOPLE
+from heval_core.explaining.sources import RULES
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import spelled
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.regimes import sample
-from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, INSTANCE, SAMPLE
+from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRIBUTION, INSTANCE, SAMPLE, SOURCE
 from heval_core.store.shards import FORMAT, Shard, ShardStore
 from heval_core.techniques.shared.base import Setting
 from precompute import journal
@@ -99,6 +100,7 @@ def _shards(
         ),
         "head_attention": (f"heads {grid.keep_heads}", indices[0] < grid.keep_heads),
         "head_need": ("need of heads", grid.head_need),
+        SOURCE.name: (RULES, grid.sources),
     }
     yield from (shard(kind, what) for kind, (what, wanted) in beside.items() if wanted)
 

@@ -18,7 +18,7 @@ from heval_core.explaining.whole_answer import WRITTEN as MOST
 from heval_core.lm.shared_passes import CLEAN, HEADS, added
 from heval_core.plugins import catalogue
 from heval_core.records import REPLACEMENTS, TECHNIQUE, Cost, RegimeKey
-from heval_core.store.kinds import ANSWER, BEHAVIOUR, EXPLANATION, FAITHFULNESS, FAITHFULNESS_PROTECTED, MEMORY, TRIAL
+from heval_core.store.kinds import ANSWER, BEHAVIOUR, EXPLANATION, FAITHFULNESS, FAITHFULNESS_PROTECTED, MEMORY, SOURCE, TRIAL
 from heval_core.store.shards import Entry, Shard, ShardStore
 
 ShardRow = dict[str, Any]
@@ -171,6 +171,8 @@ def cost(what: str, tokens: float) -> Cost:
         "head_attention": Cost(1, tokens, (HEADS,)),
         # One token for each head; the paper's models have about 900.
         "head_need": Cost(1 + 900 / length, 901, (HEADS,)),
+        # Of two mentions: each with two answers, both with one, each hidden, from the middle on; and each from one token.
+        SOURCE.name: Cost(7 + 2 / length, 7 / 2 * tokens + 2),
         **dict.fromkeys(MEASURED, Cost(measured, measured * tokens)),
     }
     return costs[what] if what in costs else catalogue.method(what).cost(tokens)

@@ -110,3 +110,21 @@ def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
         low, high = share.interval()
         rows.append((model, dataset, n, same, same / n, low, high))
     return pd.DataFrame(rows, columns=["model", "dataset", "n", "same", "share", "low", "high"])
+
+
+def source_notes(reader: Reader) -> Iterator[str]:
+    """Per model and dataset, over all regimes: what the answers depend on, or why that is not known; and how often hidden
+    attention names the one source of several mentions."""
+    for where, rows in reader.answer_sources().groupby(["model", "dataset"]):
+        named = [f"{name} {n:,}" for column in ("source", "unavailable") for name, n in rows[column].value_counts().items()]
+        yield f"{' · '.join(where)}: sources of {len(rows):,} answers: {', '.join(named)}"
+        one = rows[(rows["source"] == "one") & rows["same"].notna()]
+        if one.empty:
+            continue
+        by_question = one.groupby("question")["same"].agg(["sum", "count"]).to_numpy(dtype=float)
+        low, high = Sums(by_question[:, 0], by_question[:, 1], ends=(0.0, 1.0)).bounded().interval()
+        yield (
+            f"{' · '.join(where)}: attention hidden from all later tokens names the one source in {one['same'].sum():g} of "
+            f"{len(one):,} answers with several mentions: {one['same'].mean():.2f} [{low:.2f}, {high:.2f}], chance "
+            f"{(1 / one['mentions']).mean():.2f}"
+        )

@@ -170,6 +170,17 @@ class Reader(InstanceQueries, CitationQueries):
             by=("model", "dataset", "regime"),
         )
 
+    def answer_sources(self) -> pd.DataFrame:
+        """Return a row per answer with sources: whose, its `source`, or why it is unavailable, how many mentions it has, and
+        `same`, whether the one whose hiding from all later tokens loses most is a source (of several that tie, the share).
+        """
+        return self.query(
+            f"SELECT model, dataset, regime, {QUESTION} AS question, source, unavailable, count(*) AS mentions, "
+            "avg(is_source::INTEGER) FILTER (hidden_lost = most) AS same "
+            "FROM (SELECT *, max(hidden_lost) OVER (PARTITION BY instance_id) AS most FROM source) "
+            "JOIN instance USING (instance_id) GROUP BY ALL ORDER BY ALL"
+        )
+
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
         """Return the explained instances under a filter in stored order: keys, groups, and token positions in their prompts.
 

@@ -24,7 +24,8 @@ PLAN = (
     "done, passes, seconds (null where no model was timed), searches, later, left_out (name, reason) and unavailable"
 )
 # What only explanations need, and what only models that answer.
-OF_EXPLANATIONS = ["answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "target", "timing"]
+OF_EXPLANATIONS = ["answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "sources"]
+OF_EXPLANATIONS += ["target", "timing"]
 OF_ANSWERING = [*OF_EXPLANATIONS[1:], "decoy", "length", "match", "memory", "place", "regimes", "techniques"]
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
 

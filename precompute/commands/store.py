@@ -4,17 +4,19 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from heval_core.evaluation.publishing import PublishProgress, is_outdated, left_out, publish
-from heval_core.evaluation.usable import notes
+from heval_core.evaluation.usable import notes, source_notes
 from heval_core.present.table import Table
 from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.progress import CellProgress, Progress, progress
 from heval_core.store.published import check_published
+from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.commands.options import Commands, add_command, existing, print_json, words
 from precompute.messages import say_progress
@@ -141,7 +143,11 @@ def _line(state: PublishProgress) -> str:
 def _publish(options: argparse.Namespace) -> int:
     for line in left_out(existing(options.store)):
         print(line, file=sys.stderr)
-    print(publish(options.store, tell=lambda state: say_progress(_line(state))))
+    published = publish(options.store, tell=lambda state: say_progress(_line(state)))
+    with closing(Reader(published)) as results:
+        for line in source_notes(results):
+            print(f"note: {line}", file=sys.stderr)
+    print(published)
     return 0
 
 

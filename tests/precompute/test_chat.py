@@ -46,7 +46,7 @@ def command(model, store, *more):
 @pytest.fixture(scope="module")
 def store(chatty, tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
-    assert main(command(chatty, folder, "--faithfulness", "2", "--head-need", "--target", "context")) == 0
+    assert main(command(chatty, folder, "--faithfulness", "2", "--head-need", "--sources", "--target", "context")) == 0
     return folder
 
 
@@ -144,6 +144,18 @@ def test_a_stored_chat_is_asked_again_as_it_is(chatty, reader, kept):
     need = served({"op": "need", "answer": instance.predicted_id, "foil": foil, **asked}, loaded)
     assert stored["lead"] == pytest.approx(need["lead"], rel=1e-4)
     assert stored["lost"] == pytest.approx(list(np.ravel(need["lost"])), rel=1e-3, abs=1e-4)
+
+
+def test_the_answers_mentions_are_replaced_inside_the_users_turn(reader, kept):
+    instances, told = {instance.instance_id: instance for instance in kept}, reader.query("SELECT * FROM source")
+    replaced = told[told["unavailable"].isna()]
+    assert len(replaced) > 3
+    for row in replaced.itertuples():
+        instance = instances[row.instance_id]
+        answer = instance.documents[instance.used_document].answer
+        assert "".join(instance.tokens[row.start : row.end]).strip().startswith(answer)
+        assert row.start in instance.documents[row.document].indices
+        assert row.start in instance.ranked
 
 
 def test_shards_say_where_the_ranked_tokens_end_and_plain_ones_keep_their_hash(store, small_store, tmp_path):

@@ -100,6 +100,7 @@ OPTIONS = {
     "template": ("chat", ALL),
     "keep_heads": (1, MORE),
     "head_need": (True, MORE),
+    "sources": (True, MORE),
     "faithfulness": (True, MORE),
     "faithfulness_protected": (2, MORE),
     "answers": (True, MORE),

@@ -18,7 +18,7 @@ from tests.datasets.test_quotesum import records
 OTHER = {
     "limit": "1", "shard_size": "1", "seed": "1", "dtype": "bfloat16", "explainers": "cgim", "techniques": "adacad",
     "cap": "1", "memory": "any", "match": "text", "template": "{documents} {question}", "keep_heads": "1", "head_need": None,
-    "faithfulness": None, "faithfulness_protected": "2", "answers": None, "timing": None,
+    "faithfulness": None, "faithfulness_protected": "2", "answers": None, "timing": None, "sources": None,
     "target": "context", "regimes": "mixed,conflicting",
     "decoy": "d1", "length": "256", "place": "last",
 }  # fmt: skip
@@ -73,10 +73,11 @@ def test_every_option_changes_the_plan_or_is_refused(situation, planned):
             "faithfulness_protected",
             "head_need",
             "keep_heads",
+            "sources",
             "target",
             "timing",
         },
-        "read": {"cap", "match", "memory", "techniques", "timing", "target", "head_need", "keep_heads", "regimes"},
+        "read": {"cap", "match", "memory", "techniques", "timing", "target", "head_need", "sources", "keep_heads", "regimes"},
     }
     assert refused.keys() >= idle.get({"preset": "answered"}.get(situation, situation), {"place"})
 

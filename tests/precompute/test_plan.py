@@ -47,7 +47,7 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
 
 @pytest.mark.parametrize(("what", "expected"), [
     ("fa", (301, 45_300)), ("ig", (22, 6_600)), ("ig(steps=20)", (42, 12_600)), ("attn", (2, 301)), ("mechlight", (2, 301)),
-    ("instance", (2, 600)), ("head_attention", (1, 300)), ("head_need", (4, 901)),
+    ("instance", (2, 600)), ("head_attention", (1, 300)), ("head_need", (4, 901)), ("source", (7 + 2 / 300, 1052)),
 ])  # fmt: skip
 def test_a_cost_is_what_the_explainer_declares(what, expected):
     assert costs.cost(what, 300)[:2] == expected
