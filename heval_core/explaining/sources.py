@@ -20,6 +20,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from heval_core.explainers.shared.left_out import logprobs_in
@@ -32,8 +33,6 @@ from heval_core.records.sources import AnswerSource, Hidden, MentionOutcome, ver
 
 if TYPE_CHECKING:
     import torch
-
-    from heval_core.lm.clean_pass import CleanPass
 
 # In the keys of shards: raise it whenever these rules change.
 RULES = "answers replaced, 1"
@@ -61,22 +60,17 @@ class _Mention:
 
 
 @dataclass(frozen=True)
-class _Fresh:
-    """A fresh answer, and its first tokens."""
-
-    text: str
-    tokens: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class _Replacing:
-    """What is to be run for an answer. accepted: its first tokens. spans: of the mentions, in tokens. documents: in which each
-    stands. prompts: ids with each mention replaced by both fresh answers, then with all of them by the first."""
+    """What is to be run for an answer. accepted: its first tokens. fresh: two answers in place of it ▶ their first tokens.
+
+    spans: of the mentions, in tokens. documents: in which each stands. prompts: ids with each mention replaced by both fresh
+    answers, then with all of them by the first.
+    """
 
     accepted: tuple[int, ...]
+    fresh: dict[str, tuple[int, ...]]
     spans: tuple[Span, ...]
     documents: tuple[int, ...]
-    fresh: tuple[_Fresh, _Fresh]
     prompts: tuple[tuple[int, ...], ...]
 
 
@@ -103,34 +97,31 @@ def sources_of(answered: Answered, pools: Sequence[Sequence[str]]) -> list[Answe
     targets = [Target.next_token(behaviour.token_id) for behaviour in answered.behaviours]
     variants = [[(ids, (-1,)) for ids in planned[row].prompts] if row in planned else [] for row in range(clean.size)]
     hidden = _hidden(answered, planned, targets)
-    for row, values in enumerate(logprobs_in(clean, targets, variants)):
-        if row in planned:
-            before = float(_logprobs(clean.logits[row : row + 1], targets[row : row + 1])[0])
-            lost = [before - value for value in values.logprobs[:, 0, 0].tolist()]
-            results[row] = _judged(planned[row], values.likeliest[:, 0].tolist(), lost, hidden.get(row, ()))
+    logprobs, before = logprobs_in(clean, targets, variants), _logprobs(clean.logits, targets).tolist()
+    for row, plan in planned.items():
+        lost = [before[row] - value for value in logprobs[row].logprobs[:, 0, 0].tolist()]
+        results[row] = _judged(plan, logprobs[row].likeliest[:, 0].tolist(), lost, hidden.get(row, ()))
     return [results[row] for row in range(clean.size)]
 
 
 def _judged(plan: _Replacing, tokens: list[int], lost: list[float], hidden: Sequence[tuple[Hidden, Hidden]]) -> AnswerSource:
-    """Judge the next token of each prompt. lost: nats that the answer's first token loses there."""
-    one, other = plan.fresh
+    """Judge the next token of each prompt. lost: nats that the answer's first token loses there. hidden: may be empty."""
+    outcomes = [
+        "stays" if token in plan.accepted else "follows" if token in fresh else "moves"
+        for token, fresh in zip(tokens, cycle(plan.fresh.values()), strict=False)
+    ]
     results = []
     for index, (span, document) in enumerate(zip(plan.spans, plan.documents, strict=True)):
         first, second = 2 * index, 2 * index + 1
-        outcomes = _outcome(tokens[first], plan.accepted, one), _outcome(tokens[second], plan.accepted, other)
-        from_all, from_last = hidden[index] if hidden else (None, None)
-        mean = (lost[first] + lost[second]) / 2
-        results.append(MentionOutcome(document, span.start, span.end, outcomes, mean, from_all, from_last))
-    together = _outcome(tokens[-1], plan.accepted, one) if len(results) > 1 else results[0].outcomes[0]
-    return AnswerSource((one.text, other.text), tuple(results), together, verdict(results, together))
-
-
-def _outcome(token: int, accepted: tuple[int, ...], fresh: _Fresh) -> str:
-    return "stays" if token in accepted else "follows" if token in fresh.tokens else "moves"
+        both, nats = (outcomes[first], outcomes[second]), (lost[first] + lost[second]) / 2
+        results.append(MentionOutcome(document, span.start, span.end, both, nats, *(hidden[index] if hidden else ())))
+    together = outcomes[-1] if len(results) > 1 else outcomes[0]
+    one, other = plan.fresh
+    return AnswerSource((one, other), tuple(results), together, verdict(results, together))
 
 
 def _replacing(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> _Replacing:
-    """Raises _Unavailable."""
+    """Plan what is to be run for an answer. Raises _Unavailable."""
     instance, prompt = prepared.instance, prepared.prompt
     number = document_of(behaviour.explained_group)
     if number is None or number >= len(instance.documents):
@@ -143,15 +134,15 @@ def _replacing(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool
     accepted = next(name.first_tokens for name in prepared.names if name.group == behaviour.explained_group)
     fresh = _fresh(lm, prepared, written, pool)
     alone = [((mention,), answer) for mention in located for answer in fresh]
-    together = [(located, fresh[0])] if len(located) > 1 else []
+    together = [(located, next(iter(fresh)))] if len(located) > 1 else []
     generated = prompt.ids[len(plain.ids) :]
-    replaced = (prompt_of(_replaced(instance, some, answer.text), lm.template) for some, answer in (*alone, *together))
+    replaced = (prompt_of(_replaced(instance, some, answer), lm.template) for some, answer in (*alone, *together))
     prompts = tuple(lm.tokenise(changed, check_length=False).ids + generated for changed in replaced)
     if max(map(len, prompts)) > lm.positions:
         raise _Unavailable(TOO_LONG)
     documents = tuple(mention.text if mention.text < len(instance.documents) else -1 for mention in located)
     spans = tuple(Span(tokens[0], tokens[-1] + 1) for tokens in plain.answer_tokens)
-    return _Replacing(accepted, spans, documents, fresh, prompts)
+    return _Replacing(accepted, fresh, spans, documents, prompts)
 
 
 def _mentions(lm: LanguageModel, prepared: Prepared, written: str) -> tuple[tuple[_Mention, ...], TokenisedPrompt]:
@@ -189,9 +180,9 @@ def _replaced(instance: Instance, some: Sequence[_Mention], answer: str) -> Inst
     return replace(instance, documents=tuple(documents), padding=tuple(texts[count:]))
 
 
-def _fresh(lm: LanguageModel, prepared: Prepared, written: str, pool: Sequence[str]) -> tuple[_Fresh, _Fresh]:
-    """Choose the first two of the pool that will do. Raises _Unavailable."""
-    instance, prompt, chosen, shared = prepared.instance, prepared.prompt, list[_Fresh](), False
+def _fresh(lm: LanguageModel, prepared: Prepared, written: str, pool: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Choose the first two of the pool that will do, with their first tokens. Raises _Unavailable."""
+    instance, prompt, chosen, shared = prepared.instance, prepared.prompt, dict[str, tuple[int, ...]](), False
     known = {alike(answer) for answer in (instance.true_answer, *instance.accepted)}
     of_candidates = {token for name in prepared.names for token in name.first_tokens}
     for answer in pool:
@@ -203,9 +194,9 @@ def _fresh(lm: LanguageModel, prepared: Prepared, written: str, pool: Sequence[s
         if not tokens or tokens[0] in prompt.ids or of_candidates & {*tokens}:
             shared = True
             continue
-        chosen.append(_Fresh(answer, tokens))
+        chosen[answer] = tokens
         if len(chosen) == 2:
-            return chosen[0], chosen[1]
+            return chosen
     raise _Unavailable(SHARED if shared else TOO_FEW)
 
 
@@ -226,28 +217,17 @@ def _hidden(
     several = [(row, span) for row, plan in planned.items() if len(plan.spans) > 1 for span in plan.spans]
     if not several or clean.lm.hidden_attention.refusal is not None:
         return {}
-    accepted = {row: plan.accepted for row, plan in planned.items()}
-    later = _hidden_since(clean, [(*mention, min(mention[1].end, last)) for mention in several], accepted, targets)
-    at_last = _hidden_since(clean, [(*mention, last) for mention in several], accepted, targets)
-    results = dict[int, list[tuple[Hidden, Hidden]]]()
-    for (row, _), both in zip(several, zip(later, at_last, strict=True), strict=True):
-        results.setdefault(row, []).append(both)
-    return results
-
-
-def _hidden_since(
-    clean: CleanPass, queries: Sequence[tuple[int, Span, int]], accepted: dict[int, tuple[int, ...]], targets: Sequence[Target]
-) -> list[Hidden]:
-    """Hide each span of a prompt, by its row, from a position on."""
-    results, together = list[Hidden](), clean.lm.budget.batch_size(clean.length)
-    for batch in (queries[start : start + together] for start in range(0, len(queries), together)):
-        rows, spans, since = zip(*batch, strict=True)
-        logits = clean.lm.hidden_attention.last_logits(clean.prefix, clean.ids, rows, spans, since)
-        of_rows = [targets[row] for row in rows]
-        lost = _logprobs(clean.logits[list(rows)], of_rows) - _logprobs(logits, of_rows)
-        tokens = zip(rows, logits.argmax(-1).tolist(), lost.tolist(), strict=True)
-        results += [Hidden(token not in accepted[row], nats) for row, token, nats in tokens]
-    return results
+    results, together = [list[Hidden](), list[Hidden]()], clean.lm.budget.batch_size(clean.length)
+    by_end = [(row, span, min(span.end, last)) for row, span in several], [(row, span, last) for row, span in several]
+    for queries, hidden in zip(by_end, results, strict=True):
+        for batch in (queries[start : start + together] for start in range(0, len(queries), together)):
+            logits, rows = clean.lm.hidden_attention.last_logits(clean.prefix, clean.ids, batch), [row for row, *_ in batch]
+            of_rows = [targets[row] for row in rows]
+            lost = (_logprobs(clean.logits[rows], of_rows) - _logprobs(logits, of_rows)).tolist()
+            for row, token, nats in zip(rows, logits.argmax(-1).tolist(), lost, strict=True):
+                hidden.append(Hidden(token not in planned[row].accepted, nats))
+    both = zip(*results, strict=True)
+    return {row: list(islice(both, len(planned[row].spans))) for row in dict.fromkeys(row for row, _ in several)}
 
 
 def _logprobs(logits: torch.Tensor, targets: Sequence[Target]) -> torch.Tensor:

@@ -25,6 +25,8 @@ from heval_core.records import HEvalError, Span
 
 NEED = "hidden attention"
 MASK = "attention_mask"
+# The number of a prompt of a pass; the positions that are hidden; and from which position on they are.
+Query = tuple[int, Span, int]
 
 
 class HiddenAttention:
@@ -33,30 +35,23 @@ class HiddenAttention:
     def __init__(self, facts: ModelFacts, forward: Forward):
         self._facts, self._forward = facts, forward
 
-    def last_logits(
-        self, prefix: Prefix, ids: torch.Tensor, prompts: Sequence[int], hidden: Sequence[Span], since: Sequence[int]
-    ) -> torch.Tensor:
-        """Compute the logits of the last position with keys hidden, (b, V) float32.
+    def last_logits(self, prefix: Prefix, ids: torch.Tensor, queries: Sequence[Query]) -> torch.Tensor:
+        """Compute the logits of the last position with keys hidden, (b, V) float32, for each of b queries.
 
-        prefix: of the clean pass over (B, n) ids. prompts: (b,) the number of the prompt that each row is of. hidden: (b,) the
-        positions to which each row's tokens from `since` on (b,) do not attend.
+        prefix: of the clean pass over (B, n) ids.
         """
         if self.refusal is not None:
             raise self.refusal
-        return self._passed(prefix, ids, prompts, hidden, since)
+        return self._passed(prefix, ids, queries)
 
     @torch.no_grad()
-    def _passed(
-        self, prefix: Prefix, ids: torch.Tensor, prompts: Sequence[int], hidden: Sequence[Span], since: Sequence[int]
-    ) -> torch.Tensor:
-        n, start = ids.shape[1], min(since)
-        keys, queries = torch.arange(n, device=ids.device), torch.arange(start, n, device=ids.device)[:, None]
-        masks = [
-            (keys >= span.start) & (keys < span.end) & (queries >= first) & (keys < queries)
-            for span, first in zip(hidden, since, strict=True)
-        ]
-        with self._hiding(torch.stack(masks)[:, None], (keys <= queries)[None, None]):
-            logits = self._forward.suffix_logits(prefix, start, ids[list(prompts), start:], (-1,), prompts)
+    def _passed(self, prefix: Prefix, ids: torch.Tensor, queries: Sequence[Query]) -> torch.Tensor:
+        prompts, start = [row for row, *_ in queries], min(since for *_, since in queries)
+        keys = torch.arange(ids.shape[1], device=ids.device)
+        tokens = keys[start:, None]
+        masks = [(keys >= span.start) & (keys < span.end) & (tokens >= since) & (keys < tokens) for _, span, since in queries]
+        with self._hiding(torch.stack(masks)[:, None], (keys <= tokens)[None, None]):
+            logits = self._forward.suffix_logits(prefix, start, ids[prompts, start:], (-1,), prompts)
         return self._forward.checked(logits)[:, 0]
 
     @contextmanager
@@ -104,7 +99,7 @@ class HiddenAttention:
         # A suffix's first pass tries how the model can be read, before any layer is hooked.
         plain = self._forward.suffix_logits(prefix, 4, ids[:, 4:], (-1,), (0, 1))[:, 0]
         for span, expected in ((Span(0, 0), plain), (Span(3, 4), None)):
-            logits = self._passed(prefix, ids, (0, 1), (span, span), (4, 4))
+            logits = self._passed(prefix, ids, [(0, span, 4), (1, span, 4)])
             share = largest_difference(logits, logits.flip(0) if expected is None else expected)
             if not share <= may_differ(self._facts.model.dtype):
                 raise lacks(self._facts, NEED, f"still sees what is hidden, or sees less: its logits differ by {share:.2%}")

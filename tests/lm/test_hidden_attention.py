@@ -44,14 +44,14 @@ def test_it_equals_full_passes_with_scores_of_minus_infinity(kind, made, loaded,
     lm, plain = loaded(kind), Plain(made(kind)).usual
     ids = torch.randint(3, 100, (2, 24), generator=torch.Generator().manual_seed(1))
     clean, prefix = lm.forward.clean(ids)
-    rows = [index % 2 for index in range(len(HIDDEN))]
-    found = lm.hidden_attention.last_logits(prefix, ids, rows, *zip(*HIDDEN, strict=True))
-    for row, (span, since), logits in zip(rows, HIDDEN, found, strict=True):
+    queries = [(index % 2, *hidden) for index, hidden in enumerate(HIDDEN)]
+    found = lm.hidden_attention.last_logits(prefix, ids, queries)
+    for (row, span, since), logits in zip(queries, found, strict=True):
         expected = literally(plain, ids[row : row + 1], span, since, monkeypatch)
         assert float((logits - expected).abs().max()) <= 1e-4 * float(expected.abs().max()), (span, since)
         assert span.start == span.end or span.start < 16 or not torch.allclose(logits, clean[row], atol=1e-3)
     # In company and alone it is the same.
-    alone = lm.hidden_attention.last_logits(prefix, ids, rows[1:2], (HIDDEN[1][0],), (HIDDEN[1][1],))
+    alone = lm.hidden_attention.last_logits(prefix, ids, queries[1:2])
     assert torch.allclose(alone[0], found[1], atol=1e-4 * float(found.abs().max()))
     assert torch.equal(lm.forward.clean(ids)[0], clean)
 
@@ -63,7 +63,7 @@ def test_a_model_that_still_sees_what_is_hidden_and_one_without_attention_are_re
     ids = torch.arange(8)[None]
     _, prefix = lm.forward.clean(ids)
     with pytest.raises(HEvalError, match=r"llama-gqa \(llama\) still sees what is hidden, or sees less: its logits differ by"):
-        lm.hidden_attention.last_logits(prefix, ids, (0,), (Span(2, 3),), (3,))
+        lm.hidden_attention.last_logits(prefix, ids, [(0, Span(2, 3), 3)])
     mamba = loaded("mamba")
     with pytest.raises(HEvalError, match=r"mamba \(mamba\) has layers without softmax attention"):
-        mamba.hidden_attention.last_logits(mamba.forward.clean(ids)[1], ids, (0,), (Span(2, 3),), (3,))
+        mamba.hidden_attention.last_logits(mamba.forward.clean(ids)[1], ids, [(0, Span(2, 3), 3)])
