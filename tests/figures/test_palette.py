@@ -92,7 +92,9 @@ def test_a_look_stays_when_others_come_and_go(monkeypatch):
     """That of a method, of one from outside, and of one that is installed no longer."""
     keys = ["fa", "document", "random", "gone", "own", "fa(target=prob)"]
     before = [palette.look(key) for key in keys]
-    monkeypatch.setattr(catalogue, "own", lambda kind: {"fa": fa.PLUGIN, "document": document.PLUGIN, "random": random.PLUGIN})
+    monkeypatch.setattr(
+        catalogue, "built_in", lambda kind: {"fa": fa.PLUGIN, "document": document.PLUGIN, "random": random.PLUGIN}
+    )
     assert [palette.look(key) for key in keys] == before
     # Also where its own number is another's.
     monkeypatch.setattr(
