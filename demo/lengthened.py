@@ -13,7 +13,7 @@ from pathlib import Path
 from demo import corpus, examine, train
 from heval_core.lm.loading import load
 from heval_core.records import REGIMES
-from heval_core.records.regime_keys import DECOYS, LENGTHS
+from heval_core.records.regime_keys import LENGTHS
 from heval_core.records.regime_keys import POSITIONS as OF_DOCUMENTS
 
 POSITIONS = 2048
@@ -73,8 +73,8 @@ def lengthen(base: Path, recipe: Lengthening) -> train.Trained:
 def card_values(folder: Path, questions: int) -> dict[str, object]:
     """Measure the model of a folder on so many questions, plain, under decoys and at lengths: the values of its card."""
     lm = load(str(folder), device="cpu")
-    optioned = [*(f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in DECOYS), *PADDED]
-    reports = examine.examine(lm, questions, (*REGIMES, *optioned))
+    decoyed = [f"{base}.{decoy}" for base in ("double_conflicting", "mixed") for decoy in ("d0", "d1", "d2", "d3")]
+    reports = examine.examine(lm, questions, (*REGIMES, *decoyed, *PADDED))
     examine.write_measured(folder, reports)
     table = "\n".join(examine.measured(examine.recall_rates(lm), reports))
     base, name = folder.name.removesuffix("-long"), folder.name.removeprefix("demo-")

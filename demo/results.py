@@ -16,7 +16,7 @@ from demo.claims import COUNT
 from demo.examine import read_measured
 from heval_core.plugins import catalogue
 from heval_core.records import CONTEXT_KINDS
-from heval_core.records.regime_keys import DECOYS, RegimeOptions
+from heval_core.records.regime_keys import RegimeOptions
 
 DEMO = Path("cache/demo")
 QUESTIONS = 212
@@ -58,8 +58,8 @@ class Harder(NamedTuple):
 
 
 HARDER = (
-    Harder(ENOUGH + FURTHER, tuple(RegimeOptions("mixed", decoy) for decoy in DECOYS[:2])),
-    Harder(ENOUGH, tuple(RegimeOptions("mixed", decoy) for decoy in DECOYS[2:])),
+    Harder(ENOUGH + FURTHER, tuple(RegimeOptions("mixed", decoy) for decoy in ("d0", "d1"))),
+    Harder(ENOUGH, tuple(RegimeOptions("mixed", decoy) for decoy in ("d2", "d3"))),
     Harder(ENOUGH, (RegimeOptions("mixed", None, 256, "first"),), timed=True),
 )
 

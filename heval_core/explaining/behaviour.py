@@ -156,23 +156,28 @@ def accepted_tokens(lm: LanguageModel, instance: Instance) -> tuple[int, ...]:
     return _unique(tuple(tokens))
 
 
+# Decoy ▶ how often an answer may stand in its own document, and in the other one.
+_MENTIONED = {"d0": ((1,), (0,)), "d1": ((1,), (1,)), "trust": ((1,), (1,)), "loud": ((1, 3), (1,))}
+
+
 def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) -> None:
     """Raises Dropped where a string match in this model's tokens finds what a decoy promises that it does not.
 
-    d3: another name's tokens hold an answer's first one (" Europe", "an"). d0, d1: an answer's first token stands more than
-    once in its document, as in "the capital of Monaco is Monaco", or in the other one, beside the mention that d1 adds.
+    d3: another name's tokens hold an answer's first one (" Europe", "an"). d0, d1, trust, loud: an answer's first token stands
+    more than once in its document, as in "the capital of Monaco is Monaco" (or three times, where it is louder), or in the
+    other one, beside the mention that all but d0 add.
     """
     answers = [document.answer for document in instance.documents]
     leading = [lm.decode(lm.first_tokens(answer)[:1]).strip() if answer else "" for answer in answers]
     for document, tokens in zip(instance.documents, prompt.answer_tokens, strict=True):
         if document.alias and any(prompt.tokens[index].strip() in {*filter(None, leading)} for index in tokens):
             raise Dropped("name begins as the answer")
-    mentioned_by_the_other = {"d0": 0, "d1": 1}.get(read_key(instance.regime).decoy or "")
-    if mentioned_by_the_other is not None:
+    own, others = _MENTIONED.get(read_key(instance.regime).decoy or "", ((), ()))
+    if own:
         for answer_index, word in enumerate(leading):
             for document_index, span in enumerate(prompt.documents):
                 times = [token.strip() for token in prompt.tokens[span.start : span.end]].count(word)
-                if times != (1 if document_index == answer_index else mentioned_by_the_other):
+                if times not in (own if document_index == answer_index else others):
                     raise Dropped("answer too often")
 
 

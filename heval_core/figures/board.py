@@ -27,7 +27,14 @@ from heval_core.records.vocabulary import counted as in_words
 # Stands for all questions together in the id of a mark.
 ALL_QUESTIONS = "quality"
 # Heads of panels; what each does to the prompt is their hint.
-_DECOYS = {"d0": "neutral sentence", "d1": "both answers named", "d2": "answer three times", "d3": "another name"}
+_DECOYS = {
+    "d0": "neutral sentence",
+    "d1": "both answers named",
+    "d2": "answer three times",
+    "d3": "another name",
+    "trust": "one to be trusted",
+    "loud": "one said louder",
+}
 NOT_PROTECTED = "The question may be taken out too: this rewards pointing at the prompt's end, see the position control."
 PROTECTED = "Only tokens of the documents are taken out, with the question protected."
 TIMES = "Milliseconds for one prompt of a batch, of an explainer by itself; in brackets, how often what fa took beside it."

@@ -26,6 +26,8 @@ from heval_core.records.groups import MEMORY, context_groups
 # mirror, gets between a fifth and a half of the instances, whatever the limit.
 _SINGLE_TURNS = ((True,), (False,))
 _T, _U = True, False
+# For models that were taught no sources: what a document with the decoy `trust` opens with; the first is to be trusted.
+_CUES = (("reliable_source", "a reliable source"), ("rumour", "a rumour"))
 _DUAL_TURNS = ((_T, _U), (_U, _T), (_U, _U), (_T, _T), (_U, _T), (_T, _U), (_T, _T), (_U, _U), (_U, _T), (_T, _U))
 
 
@@ -66,19 +68,23 @@ def wordings(trusted: bool) -> tuple[tuple[str, str, bool], ...]:
     )
 
 
-def attribute(document: Document, trusted: bool, rng: random.Random) -> Document:
-    """Attribute the sentence of a document that holds its answer to a trusted or an untrusted source.
+def statement(document: Document) -> Span:
+    """Return the sentence of a document that gives its answer first, without its full stop, as characters of its text.
 
-    If the text does not state its answer, which may be a label, its first sentence is attributed.
+    If the text does not state its answer, which may be a label, it is the first sentence.
     """
-    source, wording, at_start = rng.choice(wordings(trusted))
     text = document.text
     mention = next(iter(mentions(document.answer, text)), Span(0, 0))
-    if at_start:
-        position = text.rfind(". ", 0, mention.start) + 2 if ". " in text[: mention.start] else 0
-    else:
-        position = text.find(".", mention.end)
-        position = len(text) if position < 0 else position
+    start = text.rfind(". ", 0, mention.start) + 2 if ". " in text[: mention.start] else 0
+    end = text.find(".", mention.end)
+    return Span(start, len(text) if end < 0 else end)
+
+
+def attribute(document: Document, trusted: bool, rng: random.Random) -> Document:
+    """Attribute the sentence of a document that gives its answer to a trusted or an untrusted source."""
+    source, wording, at_start = rng.choice(wordings(trusted))
+    sentence, text = statement(document), document.text
+    position = sentence.start if at_start else sentence.end
     return replace(document, text=text[:position] + wording + text[position:], source=source)
 
 
@@ -103,6 +109,14 @@ class PromptStyle:
         """Return the documents as the model reads them; `index` counts the questions, `key` seeds random choices."""
         return documents
 
+    def contrasted(self, documents: tuple[Document, ...], index: int, key: str) -> tuple[Document, ...]:
+        """Return two documents, one as from a source to be trusted, the other not; which is which takes turns with `index`."""
+        cues = _CUES if index % 2 == 0 else _CUES[::-1]
+        return tuple(
+            replace(d, text=f"According to {name}: {d.text}", source=source)
+            for d, (source, name) in zip(documents, cues, strict=True)
+        )
+
     def padding(self, passage: Passage, key: str) -> str:
         """Return a passage that only makes the prompt longer, as the model reads it; `key` seeds random choices."""
         return passage.text
@@ -126,6 +140,9 @@ class TaughtSources(PromptStyle):
         turns = _SINGLE_TURNS if len(documents) == 1 else _DUAL_TURNS
         trust = turns[index % len(turns)]
         return tuple(attribute(d, believed, rng) for d, believed in zip(documents, trust, strict=True))
+
+    def contrasted(self, documents: tuple[Document, ...], index: int, key: str) -> tuple[Document, ...]:
+        return self.present(documents, index % 2, key)  # the first two turns of two documents: one of them is trusted
 
     def padding(self, passage: Passage, key: str) -> str:
         """Attribute the passage to an untrusted source, so that the rule stays what it is; models saw no unattributed ones."""

@@ -56,7 +56,7 @@ class RegimeOptions:
 def read_key(key: str) -> RegimeOptions:
     """Parse a regime's key. Raises HEvalError for what is none."""
     base, *options = key.split(".")
-    decoy = options.pop(0) if options and options[0].startswith("d") else None
+    decoy = options.pop(0) if options and (options[0] in DECOYS or options[0].startswith("d")) else None
     length, _, position = options.pop(0).partition("-") if options else ("", "", "")
     if options or (length and not length.isdecimal()):
         raise HEvalError(f"{key!r} is no regime; write for instance mixed, mixed.d1 or mixed.d1.1024-first.")

@@ -72,6 +72,8 @@ DECOYS = _words(
     ("d1", "Decoy d1", "each document also names the other one's answer, in another role"),
     ("d2", "Decoy d2", "each document gives its answer three times"),
     ("d3", "Decoy d3", "each document gives its answer under another name"),
+    ("trust", "Decoy trust", "both documents name both answers; one is from a reliable source, the other is not"),
+    ("loud", "Decoy loud", "both documents name both answers; one gives its own three times, ever louder"),
 )  # fmt: skip
 
 # Where the documents stand among other passages.
@@ -207,7 +209,7 @@ _REASONS = (
     ("no decoy", "a decoy needs two documents that state different answers, and neither may mention the other's"),
     ("answer too often",
      "a document gives its answer more than three times, so that a decoy cannot make it three (d2), or a string "
-     "match finds the answer more than once in its document, or elsewhere than the decoy puts it (d0, d1)"),
+     "match finds the answer more than once in its document, or elsewhere than the decoy puts it (others but d3)"),
     ("no other name", "no other name is known for the answer of one of the documents (d3)"),
     ("name begins as the answer", "a token of another name is the first token of an answer, which a string would match (d3)"),
     ("documents too long", "the documents and the question alone are longer than the length that was asked for"),

@@ -22,7 +22,7 @@ from heval_core.prompting.styles import PromptStyle
 from heval_core.records import Dropped, Fact, Instance
 from heval_core.records.regime_keys import read_key
 from heval_core.regimes import documents as kinds
-from heval_core.regimes.decoys import decoyed
+from heval_core.regimes.decoys import decoyed, louder
 from heval_core.regimes.padding import padding_of
 from heval_core.regimes.sampling import CAPS, MINORITY, POOLED, Gathering, Pool, first, in_fixed_order, may_be_asked, sample
 
@@ -51,7 +51,9 @@ def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, in
     base = options.base.removesuffix("_swap")
     key = f"{seed}|{fact.id}|{base}"
     plain = tuple(make(fact, pool, seed, style) for make in _MAKING[base])
-    documents = style.present(plain, index, key)
+    if options.decoy == "loud":
+        plain = louder(plain, index)
+    documents = (style.contrasted if options.decoy == "trust" else style.present)(plain, index, key)
     if options.decoy:
         documents = decoyed(documents, options.decoy, fact, pool, key)
     if options.base != base:

@@ -4,10 +4,14 @@ d0  each document ends with a neutral sentence: the twin of d1, because a prompt
 d1  the neutral sentence has the other document's answer in place of its neutral word
 d2  each document ends with two such sentences; its own answer stands in them until it stands in the document three times
 d3  each document gives its answer under another name, so that no string matches; the expected answer stays the answer
+trust  d1, and one document is attributed to a source to be trusted, the other to one not to be (`PromptStyle.contrasted`)
+loud   d1, and one document gives its statement three times, with growing emphasis (`louder`)
 
-Both documents are changed alike, so that a decoy depends on no model and no rule, and a swap stays the exact mirror. Neither
-document may mention the other's answer; then d0 and d1 are of the same questions, and a mention in d1 is the only one. What
-a model's tokens make of it (an answer that its subject names too) is left out for that model: `behaviour.check_names`.
+Which document is trusted, or louder, takes turns over the questions. What a model makes of it is not assumed: its answer's
+source is found by intervention. Under d0 to d3 both documents are changed alike, so that a decoy depends on no model and no
+rule. A swap is the exact mirror in all of them. Neither document may mention the other's answer; then d0 and d1 are of the
+same questions, and a mention in d1 is the only one. What a model's tokens make of it (an answer that its subject names too)
+is left out for that model: `behaviour.check_names`.
 Source: methods of this project. Departure: there the used document alone is changed, which only a model knows.
 The sentences hold a place, a person, a currency or a date alike, because they speak of the words and not of the thing.
 """
@@ -17,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heval_core.prompting.prompts import mentions
+from heval_core.prompting.styles import statement
 from heval_core.records import Document, Dropped, Fact, Passage
 from heval_core.regimes.documents import substituted
 from heval_core.regimes.sampling import Pool
@@ -35,6 +40,8 @@ NEUTRAL = (
     *("kettle", "basket", "candle", "spoon", "blanket", "broom"),
 )
 MENTIONS = 3
+# What is said of a statement after it.
+EMPHASIS = ("Once more: {x}.", "Beyond all doubt: {x}!")
 
 
 def decoyed(documents: tuple[Document, ...], decoy: str, fact: Fact, pool: Pool, key: str) -> tuple[Document, ...]:
@@ -53,10 +60,26 @@ def decoyed(documents: tuple[Document, ...], decoy: str, fact: Fact, pool: Pool,
     frames, words = rng.sample(FRAMES, 4), rng.sample(_neutral(documents, fact), 4)
     changed = []
     for document, other, start in ((first, second, 0), (second, first, 2)):
-        inserted = {"d0": words[start : start + 1], "d1": [other.answer]}.get(decoy) or _repeated(document, words[start:])
+        neutral = {"d0": words[start : start + 1], "d2": []}.get(decoy, [other.answer])
+        inserted = neutral or _repeated(document, words[start:])
         sentences = [frame.format(x=word) for frame, word in zip(frames[start:], inserted, strict=False)]
         changed.append(replace(document, text=" ".join([document.text, *sentences])))
     return tuple(changed)
+
+
+def louder(documents: tuple[Document, ...], index: int) -> tuple[Document, ...]:
+    """Say the statement of one of two documents again, twice and with growing emphasis; of the first if `index` is even.
+
+    Raises Dropped where one of them gives its answer more than once already.
+    """
+    if any(len(mentions(document.answer, document.text)) > 1 for document in documents):
+        raise Dropped("answer too often")
+    document = documents[index % 2]
+    sentence = statement(document)
+    again = " ".join(frame.format(x=document.text[sentence.start : sentence.end]) for frame in EMPHASIS)
+    end = sentence.end + len(".")
+    loud = replace(document, text=f"{document.text[:end]} {again}{document.text[end:]}")
+    return (loud, documents[1]) if index % 2 == 0 else (documents[0], loud)
 
 
 def _repeated(document: Document, words: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from heval_core.records import Document, Dropped, Fact, Instance, Passage
 from heval_core.records.regime_keys import DECOYS
 from heval_core.records.stored_instances import PlainPrompt
 from heval_core.regimes import Pool, PromptStyle, build
+from heval_core.regimes.decoys import EMPHASIS
 from heval_core.regimes.documents import substituted
 from tests.asked import built
 
@@ -28,7 +29,7 @@ def pairs(data, base, decoy, style, seed, count=60):
     plain, decoyed = (built(*data, regime, style, count, seed) for regime in (base, f"{base}.{decoy}"))
     both = [(plain[fact], decoyed[fact]) for fact in plain if isinstance(plain[fact], Instance)]
     found = [pair for pair in both if isinstance(pair[1], Instance)]
-    assert {one for _, one in both if isinstance(one, str)} <= {"no other name", "no decoy"}
+    assert {one for _, one in both if isinstance(one, str)} <= {"no other name", "no decoy", "answer too often"}
     assert len(found) > 0.5 * count
     return found
 
@@ -90,6 +91,47 @@ def test_a_swap_is_the_exact_mirror(data, base, decoy):
     assert [one.regime for one in mirrored[:1]] == [f"{base}_swap.{decoy}"]
 
 
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.key)
+@pytest.mark.parametrize("base", BASES)
+def test_of_two_documents_one_in_turn_is_to_be_trusted_or_is_louder_and_both_are_d1s(data, base, style):
+    plain, misled, trust, loud = (
+        list(built(*data, regime, style, 60, 3).values())
+        for regime in (base, *(f"{base}.{d}" for d in ("d1", "trust", "loud")))
+    )
+    for index, (bare, one, trusting, louder) in enumerate(zip(plain, misled, trust, loud, strict=True)):
+        if isinstance(one, str):
+            assert one == trusting == louder
+            continue
+        trusted = [d.source == "reliable_source" or d.source in styles._taught()["trusted"] for d in trusting.documents]
+        assert trusted == [index % 2 == 0, index % 2 == 1]
+        assert trusting.expected_group == (None if style == PromptStyle() else f"C{1 + index % 2}")
+        assert all(len(mentions(other.answer, d.text)) == 1 for d, other in others(trusting.documents))
+        if style == PromptStyle():
+            assert [d.text for d in trusting.documents] == [
+                f"According to a {d.source.replace('_', ' ')}: {twin.text}"
+                for d, twin in zip(trusting.documents, one.documents, strict=True)
+            ]
+        if isinstance(louder, str):
+            assert any(len(mentions(d.answer, d.text)) > 1 for d in bare.documents), louder
+            continue
+        assert louder.expected_group == one.expected_group
+        for number, (before, after, twin) in enumerate(zip(bare.documents, louder.documents, one.documents, strict=True)):
+            times = 3 if number == index % 2 else 1
+            assert len(mentions(after.answer, after.text)) == times
+            said = " ".join(frame.format(x=said_of(before)) for frame in EMPHASIS)
+            assert after.text.replace(f" {said}", "") == twin.text
+            assert (said in after.text) is (times == 3)
+
+
+def said_of(document):
+    """The statement of a document, without what attributes it."""
+    span = styles.statement(document)
+    sentence = document.text[span.start : span.end]
+    for _, wording, _ in (*styles.wordings(True), *styles.wordings(False)):
+        sentence = sentence.replace(wording, "")
+    return sentence
+
+
 def test_documents_that_allow_no_decoy_have_their_reason():
     def reason(decoy, first, second, aliases=()):
         passages = (Passage("Kenya", "Lima", first), Passage("Kenya", "Oslo", second))
@@ -100,6 +142,7 @@ def test_documents_that_allow_no_decoy_have_their_reason():
 
     assert reason("d0", "It is Lima, not Oslo.", "It is Oslo.") == "no decoy"
     assert reason("d2", "Lima, Lima, Lima, Lima.", "It is Oslo.") == "answer too often"
+    assert reason("loud", "It is Lima.", "It is Oslo, Oslo.") == "answer too often"
     assert reason("d3", "It is Lima.", "It is Oslo.") == "no other name"
     assert reason("d3", "It is Lima.", "It is Oslo.", (("Lima", "Lima City"), ("Oslo", "Christiania"))) == "no other name"
 
@@ -198,6 +241,9 @@ def test_another_name_has_no_token_with_which_an_answer_begins(language_models, 
     ("d1", "It is Oslo. See Lima.", "It is Lima.", "answer too often"),
     ("d0", "It is Oslo.", "It is Lima, not Oslo.", "answer too often"),
     ("d0", "The Oslo of Oslo.", "It is Lima.", "answer too often"), ("d2", "Oslo, Oslo, Oslo.", "Lima, Lima, Lima.", None),
+    ("trust", "The Oslo of Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
+    ("loud", "It is Oslo. Oslo, Oslo! See Lima.", "It is Lima. See Oslo.", None),
+    ("loud", "The Oslo of Oslo. See Lima.", "It is Lima. See Oslo.", "answer too often"),
 ])  # fmt: skip
 def test_a_string_match_finds_an_answer_where_its_decoy_puts_it(language_models, decoy, first, second, reason):
     """As in "The capital of Monaco is Monaco": two mentions in one document and one in the other can be told apart."""
