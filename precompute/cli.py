@@ -18,7 +18,8 @@ from precompute.messages import QUIET
 COMMANDS = {
     "grid": ("plan", "run"),
     "store": ("status", "verify", "publish", "export", "report"),
-    **{name: (name,) for name in ("open", "datasets", "layouts", "models", "fit", "board", "explain", "citations")},
+    "layouts": ("layouts", "conditions"),
+    **{name: (name,) for name in ("open", "datasets", "models", "fit", "board", "explain", "citations")},
 }
 
 EXAMPLES = """\

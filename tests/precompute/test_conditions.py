@@ -1,0 +1,60 @@
+"""`conditions`: which prompts a model obeys, and the run of those alone."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from heval_core.explaining import pipeline
+from heval_core.prompting.styles import style_of
+from heval_core.records import Behaviour
+from heval_core.records.regime_keys import DECOYS
+from precompute.cli import parser_of
+from precompute.commands.layouts import CONDITIONS, Outcomes, outcomes_of
+from precompute.memory import Memories, Prompting
+from precompute.questions import load_questions
+
+
+def test_every_condition_has_a_line_and_the_obeyed_ones_a_run(model_folders, prints):
+    folder = str(model_folders["gpt2"])
+    command = ["conditions", "--models", folder, "--limit", "2", "--memory", "any", "--seed", "3"]
+    *lines, states, twice = prints(*command, "--obeyed", "0").out.splitlines()
+    assert len(lines) == 2 * (1 + len(DECOYS)) + 3
+    assert all(line.startswith("random-gpt2 · ") and "of 2 compared: " in line and line.endswith(" · yes") for line in lines)
+    for printed, datasets, regimes in (
+        (states, ("world_capital",), CONDITIONS["world_capital"]), (twice, ("years", "elsewhere", "either"), ("conflicting",)),
+    ):  # fmt: skip
+        given = printed.removeprefix("python -m precompute ").split()
+        options = parser_of(given).parse_args(given)
+        assert (options.models, options.datasets, tuple(options.regimes)) == ((folder,), datasets, regimes)
+        assert (options.memory, options.seed) == ("any", 3)
+    assert "--obeyed is 2.0; it is a share" in prints(*command, "--obeyed", "2", ends=2).err
+
+
+@pytest.mark.parametrize(("counts", "renamed", "verdict"), [
+    ({"C1": 3, "C2": 2, "other": 5}, 0, "yes"), ({"C1": 4, "M": 1, "other": 5}, 0, "no"),
+    ({"C1": 5, "other": 6}, 6, "no, withdrawn: 6 answers are the other name"), ({"C1": 5, "other": 5}, 5, "yes"),
+])  # fmt: skip
+def test_half_is_enough_and_another_name_withdraws(counts, renamed, verdict):
+    assert Outcomes("mixed.d3", Counter(counts), renamed).verdict(0.5) == verdict
+
+
+def test_answers_that_begin_as_another_name_are_counted(language_models, monkeypatch):
+    lm = language_models["gpt2"]
+    questions = load_questions("world_capital", 12, 0, style_of(lm))
+    prompting = Prompting("mixed.d3", 0, Memories.collect(lm, questions.facts))
+
+    given = []
+
+    def answer(lm, batch, match):
+        """Every second answer begins as the second document's other name, the others as nothing."""
+        names = [each.instance.documents[1].alias for each in batch]
+        tokens = [-1 if index % 2 else lm.first_tokens(name)[0] for index, name in enumerate(names)]
+        given.extend(tokens)
+        return SimpleNamespace(behaviours=[Behaviour(token, "", 1, "other", "", ()) for token in tokens])
+
+    monkeypatch.setattr(pipeline, "answer", answer)
+    outcomes = outcomes_of(lm, questions, prompting)
+    assert outcomes.counts.total() == 12
+    assert outcomes.counts["other"] == len(given) > outcomes.renamed == sum(token >= 0 for token in given) > 0
+    assert outcomes.compared == 0
