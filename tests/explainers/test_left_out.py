@@ -19,7 +19,7 @@ from heval_core.explainers.shared.token_parts import PARTS
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
 from heval_core.plugins import catalogue
-from heval_core.prompting.prompts import CHAT, TEMPLATE, assemble, memory_prompt
+from heval_core.prompting.prompts import CHAT, assemble, memory_prompt
 from heval_core.prompting.units import Unit
 from heval_core.records import HEvalError, Prompt, Span, Target
 from heval_core.statistics.sparse_fit import masks
@@ -63,19 +63,6 @@ def literal(lm, ids, tokens):
     with torch.no_grad():
         row = lm.model(torch.tensor([ids], device=lm.device)).logits[0, -1].double().log_softmax(-1)
     return [float(row[token]) for token in tokens]
-
-
-@pytest.mark.parametrize("before", ["", "Context:\n", "<doc>", "Read "])
-def test_a_prompt_without_a_document_is_the_prompt_that_never_had_it(tiny, before):
-    def asked(*texts):
-        return tiny.tokenise(assemble(texts, (None,) * len(texts), QUESTION, before + TEMPLATE))
-
-    prompt = asked(SECOND, FIRST)
-    (one, two), (sentence, *_) = units(prompt), units(prompt, "sentence")
-    for gone, texts in ((one, [FIRST]), (two, [SECOND]), (sentence, [SECOND.split(". ")[1], FIRST])):
-        assert without(tiny, prompt, (gone,), (-1,))[0] == asked(*texts).ids
-    for own in (prompt, asked(FIRST)) if not before else ():
-        assert without(tiny, own, units(own), (-1,))[0] == tiny.tokenise(memory_prompt(QUESTION)).ids
 
 
 def test_in_a_chat_the_lines_between_documents_and_question_stay(chatty):

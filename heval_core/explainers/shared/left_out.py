@@ -1,9 +1,10 @@
 """Prompts without some of their tokens, and what the model then says of the answer and of its competitor.
 
-The tokens are deleted, not masked: a prompt without its only document is the memory prompt. So what now begins a text, or
-stands behind what a layout writes before documents, loses white space of its own, and its first word becomes the tokens that
-it has there. And where a token that is gone held the space behind it too (`.` and two line breaks are one token in many
-models), that space stays.
+The tokens are deleted, not masked: a prompt without its only document is the memory prompt. What is left is tokenised as the
+text that it is: `(Lima.) Q` may be other tokens than those of a longer text, and the first word behind what is gone is that of
+a new text. What begins a text, or stands behind what a layout writes before documents, loses white space of its own; where a
+token that is gone held a space behind it (`.` and two line breaks are one token in many models), that space stays, and so
+does what the layout wrote of a token.
 Reference: leave-one-out of whole documents, as in RAG-E and AttriBoT; of any set of units, as in ContextCite (2409.00729).
 Cost: one forward pass for each prompt that lacks something, from the first token on that changes; those of equal length run
 together, within the budget of tokens.
@@ -12,8 +13,9 @@ together, within the budget of tokens.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, count, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,6 +33,7 @@ Units = Sequence[Unit]
 Variant = tuple[tuple[int, ...], tuple[int, ...]]
 # Logits in one pass: 256 MB of them.
 MOST_LOGITS = 2**26
+_NO_SPACE = re.compile(r"\S|$")
 
 
 def units(prompt: TokenisedPrompt, level: str = "document", target: Target | None = None) -> tuple[Unit, ...]:
@@ -226,83 +229,58 @@ def without(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the ids of a prompt that lacks some units, and where some of its positions are now, counted from its end.
 
-    Raises HEvalError where a unit holds one of the positions.
+    These are the tokens of the text without the units, up to the first of the positions: what is read there, and all behind
+    it, stays. Where other tokens would be read then, or the prompt's own are not those of its text, the units' are deleted and
+    no other changes. Raises HEvalError where a unit holds one of the positions.
     """
     n = len(prompt.ids)
     read = {position % n for position in positions}
     removed = {index for unit in left_out for index in unit.indices}
     if overlap := sorted(removed & read):
         raise HEvalError(f"A part of the prompt that is left out holds position {overlap[0]}, at which the answer is read.")
-    passages = [span for span in passages_of(prompt) if span.end > span.start] or [Span(prompt.first_ranked, n)]
-    start = passages[0].start
-    # What remains of passages begins anew behind what stood before them, and where nothing did, what follows them.
-    begins = start in removed and (start == prompt.first_ranked or not removed.issuperset(range(start, passages[-1].end)))
-    if begins and prompt.tokens[start - 1 : start] == (" ",):  # it may be one token with the word that follows now
-        start -= 1
-        removed.add(start)
-    stay = read | {start - 1} if begins else read
-    removed |= _double_spaces(prompt, removed) - stay
-    rest = [(index, token_id) for index, token_id in enumerate(prompt.ids) if index not in removed]
-    if begins:
-        rest[start:] = _begun(lm, prompt, start, rest[start:], read)
-    if spaces := {before: space for before, space in _lost_spaces(prompt, removed).items() if before not in stay}:
-        rest = _spaced(lm, prompt, rest, spaces)
-    from_end = {index: position - len(rest) for position, (index, _) in enumerate(rest)}
-    return tuple(token_id for _, token_id in rest), tuple(from_end[position % n] for position in positions)
+    ids = tuple(token_id for index, token_id in enumerate(prompt.ids) if index not in removed)
+    end, rest = min(read) + 1, prompt.ids[min(read) + 1 :]
+    if max(removed, default=n) < end:
+        starts = list(accumulate(map(len, prompt.tokens), initial=len(prompt.text) - len("".join(prompt.tokens))))
+        stay = _ranges(prompt, removed, starts, starts[end])
+        whole, other = (_encoded(lm, prompt, ranges) for ranges in ([Span(0, starts[end])], stay))
+        first = end - len(whole)  # behind what the tokenizer puts in front
+        if other[-1:] == whole[-1:] and prompt.ids[first:end] == whole:
+            ids = prompt.ids[:first] + other + rest
+    return ids, tuple(position % n - n + sum(index > position % n for index in removed) for position in positions)
 
 
-def _double_spaces(prompt: TokenisedPrompt, removed: set[int]) -> set[int]:
-    """Return the tokens of white space alone before what is removed, where white space also follows it."""
-    rest = [index for index in prompt.ranked if index not in removed]
-    return {
-        before
-        for before, after in pairwise(rest)
-        if after - before > 1 and prompt.tokens[before].isspace() and prompt.tokens[after][:1].isspace()
-    }
+def _encoded(lm: LanguageModel, prompt: TokenisedPrompt, ranges: Sequence[Span]) -> tuple[int, ...]:
+    """Encode what some ranges of characters of a prompt spell together."""
+
+    def moved(at: int) -> int:
+        return sum(max(0, min(at, span.end) - span.start) for span in ranges)
+
+    template = [Span(moved(span.start), moved(span.end)) for span in prompt.template]
+    return lm.encode("".join(prompt.text[span.start : span.end] for span in ranges), template)
 
 
-def _lost_spaces(prompt: TokenisedPrompt, removed: set[int]) -> dict[int, str]:
-    """Return the white space to restore: token before what is removed ▶ the space that ended the removed part, where nothing
-    else separates the token from what follows.
-    """
-    rest, tokens = [index for index in prompt.ranked if index not in removed], prompt.tokens
-    parted = [(before, tokens[after - 1], tokens[after]) for before, after in pairwise(rest) if after - before > 1]
-    return {
-        before: last[len(last.rstrip()) :]
-        for before, last, after in parted
-        if last[-1:].isspace() and not (tokens[before][-1:].isspace() or after[:1].isspace())
-    }
-
-
-def _spaced(
-    lm: LanguageModel, prompt: TokenisedPrompt, rest: list[tuple[int, int]], spaces: dict[int, str]
-) -> list[tuple[int, int]]:
-    """Add white space behind some tokens, (index, id), in one token with them where there is one."""
-    spaced: list[tuple[int, int]] = []
-    for number, (index, token_id) in enumerate(rest):
-        pieces: tuple[int, ...] = (token_id,)
-        if index in spaces and index not in (later for later, _ in rest[number + 1 : number + 2]):
-            text, space = prompt.tokens[index], spaces[index]
-            pieces = lm.encode(text + space) if lm.encode(text) == pieces else pieces + lm.encode(space)
-        spaced += [(index, piece) for piece in pieces]
-    return spaced
-
-
-def _begun(
-    lm: LanguageModel, prompt: TokenisedPrompt, start: int, rest: list[tuple[int, int]], read: set[int]
-) -> list[tuple[int, int]]:
-    """Put the white space that was in front of a text before the tokens, (index, id), with which it begins now.
-
-    start: the token with which it began. read: the indices of tokens that must stay what they are.
-    """
-    first, before = prompt.tokens[start], prompt.text.removesuffix("".join(prompt.tokens[start:]))
-    # A header's own space, as in `User: `, which the first word's token holds. A text in front of which nothing is has none.
-    space = first[: len(first) - len(first.lstrip())] if before and not before[-1:].isspace() else ""
-    texts = [prompt.tokens[index] for index, _ in rest]
-    spoken = next((at for at, text in enumerate(texts) if text.strip()), len(rest))
-    end = next((at for at in range(spoken + 1, len(rest)) if texts[at][:1].isspace()), len(rest))
-    text = "".join(texts[:end])
-    if not (space or text[:1].isspace()) or read & {index for index, _ in rest[:end]}:
-        return rest
-    ids = lm.encode_after(before, space + text.lstrip(), prompt.template)
-    return [(rest[end - 1][0], token_id) for token_id in ids] + rest[end:]
+def _ranges(prompt: TokenisedPrompt, removed: set[int], starts: Sequence[int], end: int) -> list[Span]:
+    """Return the characters that stay up to `end` where some tokens go. starts: where each token begins in the text."""
+    passages = [span for span in passages_of(prompt) if span.end > span.start] or [Span(prompt.first_ranked, len(prompt.ids))]
+    start, documents = passages[0].start, {index for span in passages for index in span.indices}
+    for before, after in pairwise(sorted(removed)):  # white space between what goes goes too
+        if removed >= documents or "".join(prompt.tokens[before + 1 : after]).isspace():
+            removed = removed.union(range(before, after))
+    text, ranges, behind = prompt.text, [], 0
+    for first in sorted(index for index in removed if index - 1 not in removed):
+        after = next(index for index in count(first) if index not in removed)
+        stop, follows = starts[first], starts[after]
+        for span in prompt.template:  # of a token that a document and the layout share
+            stop = span.end if span.start <= stop < span.end else stop
+            follows = span.start if span.start < follows <= span.end else follows
+        spaces = next(_NO_SPACE.finditer(text, follows)).start() - follows
+        if first == start:  # a text begins without white space of its own; a layout's stays if no document does
+            follows += spaces if start == prompt.first_ranked or not removed >= documents else 0
+        elif prompt.tokens[first - 1].isspace() and (spaces or after not in documents):
+            stop -= len(prompt.tokens[first - 1])
+        elif not spaces and not text[stop - 1].isspace():  # one token has the last sign and the space behind it
+            follows -= len(text[stop:follows]) - len(text[stop:follows].rstrip())
+        ranges.append(Span(behind, stop))
+        behind = follows
+    return [*ranges, Span(behind, end)]
