@@ -1,7 +1,8 @@
 """Where data lies: in a checkout in its `cache/`; of an installed package in the user's cache folder, but for what comes with
-the program. And where the explorer's own files are."""
+the program. And where the explorer's own files are, and how the command line is called here."""
 
 import os
+import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -41,3 +42,11 @@ def explorer() -> Path:
 def short(path: Path) -> Path:
     """Return a path as one would type it here: without the working folder where it lies in that."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def program() -> str:
+    """Return how one calls the command line here, as messages name it.
+
+    `heval` where it was called so, and where there is no checkout; in a checkout what works without an installed package.
+    """
+    return "heval" if _BUNDLED.is_dir() or Path(sys.argv[0]).stem == "heval" else "python -m precompute"

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from heval_core.folders import program
 from heval_core.store.reader import Reader
 from heval_core.ui import citations, filters
 from heval_core.ui.exports import link_button
@@ -10,7 +11,7 @@ from heval_core.ui.published_results import WHICH_RESULTS, offered, query, resul
 
 TABS = {"overview": "Overview", "claim": "One claim"}
 EMPTY = (
-    "These results hold no study of citations yet. Run `python -m precompute citations run --store STORE`, then publish. "
+    f"These results hold no study of citations yet. Run `{program()} citations run --store STORE`, then publish. "
     "This page then shows whether readers can put a hidden citation back, what the model itself used, where annotators "
     "disagree, and every claim with its evidence."
 )

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from heval_core.folders import program
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import techniques
@@ -10,7 +11,7 @@ from heval_core.ui.frame import results_page
 from heval_core.ui.published_results import query
 
 EMPTY = (
-    "These results compare no techniques yet. Run `python -m precompute run --grid cub-smoke --store STORE`, then publish. "
+    f"These results compare no techniques yet. Run `{program()} run --grid cub-smoke --store STORE`, then publish. "
     "This page then says which technique answers best, by how good your documents are and by what you can pay."
 )
 

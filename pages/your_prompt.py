@@ -6,6 +6,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from heval_core.figures.answer import answer_card, answer_page
+from heval_core.folders import program
 from heval_core.present.html import plain
 from heval_core.ui import address, frame, links, own_answer, own_prompts, sidebar
 from heval_core.ui.component import component
@@ -50,7 +51,7 @@ def menus(saved: SavedAnswer) -> None:
     with st.popover("Save", icon=":material/download:"):
         download("One HTML file", lambda: answer_page(result, prompt.question, prompt.explainers), f"{file}.html", "own_html")
         download("A picture (SVG)", lambda: answer_card(result, prompt.question), f"{file}.svg", "own_svg")
-        same = "The object that `python -m precompute explain --generate N --format json` prints."
+        same = f"The object that `{program()} explain --generate N --format json` prints."
         download("As JSON", lambda: json.dumps(asdict(result), ensure_ascii=False), f"{file}.json", "own_json", same)
 
 

@@ -8,9 +8,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
 from heval_core import __version__
+from heval_core.folders import program
 from heval_core.records import HEvalError
 from precompute.messages import QUIET
 
@@ -54,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of a command. given: the command with its options; without a command that there is, all are listed."""
-    prog = "heval" if Path(sys.argv[0]).stem == "heval" else "python -m precompute"
     as_written = argparse.RawDescriptionHelpFormatter
+    prog = program()
     parser = argparse.ArgumentParser(prog=prog, description=EXAMPLES.format(prog=prog), formatter_class=as_written)
     parser.add_argument("--version", action="version", version=f"heval {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(required=True, metavar="command")

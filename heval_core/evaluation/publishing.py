@@ -26,6 +26,7 @@ from heval_core.evaluation.findings.claims import RuleShares
 from heval_core.evaluation.means import controls_of, headline
 from heval_core.evaluation.measuring import Measuring, Shards, by_regime
 from heval_core.evaluation.techniques import tables
+from heval_core.folders import program
 from heval_core.plugins import catalogue
 from heval_core.records import REGIMES, TECHNIQUE, HEvalError
 from heval_core.statistics.bootstrap import Resamples
@@ -99,10 +100,10 @@ def publish(
     of_regimes, citations = _newest(store), standing(store)
     entries = [*of_regimes, *citations.entries]
     if not entries:
-        raise HEvalError(f"The store {source} has no finished shards; run: python -m precompute run --store {source} …")
+        raise HEvalError(f"The store {source} has no finished shards; run: {program()} run --store {source} …")
     tell(PublishProgress("Checking the stored files"))
     if damaged := [entry.path for entry in entries if not store.intact(entry)]:
-        raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: python -m precompute verify.")
+        raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: {program()} verify.")
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     # Read once: people may be answering.
@@ -321,6 +322,6 @@ def not_renewed(folder: Path, why: str) -> str:
     """The sentence for a page about results that could not be renewed."""
     return (
         f"Another version of this program evaluated these results, and they could not be published again: {why}. "
-        "Values computed live may differ from the stored ones. To fix this, run: python -m precompute publish "
+        f"Values computed live may differ from the stored ones. To fix this, run: {program()} publish "
         f"--store {folder}."
     )

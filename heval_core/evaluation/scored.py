@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from heval_core.folders import program
 from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Places, Positions
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.plugins import catalogue
@@ -198,7 +199,7 @@ def _fill(table: np.ndarray, regime: Regime, explainer: str, rows: ScoreRows) ->
     if pd.isna(rows.signed).any():
         raise HEvalError(
             f"The store does not say whether the scores of the explainer {explainer} have a sign; compute them again: "
-            "python -m precompute run."
+            f"{program()} run."
         )
     values = rows.scores.flatten().to_numpy(zero_copy_only=False)
     ends = np.cumsum(rows.scores.value_lengths().to_numpy(zero_copy_only=False))

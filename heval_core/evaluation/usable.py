@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.folders import program
 from heval_core.records import TECHNIQUE, RegimeKey
 from heval_core.records.groups import compared_groups
 from heval_core.records.regime_keys import read_key
@@ -21,7 +22,7 @@ from heval_core.store.shards import Entry, ShardStore
 
 # Below this share of instances in compared groups, the layout of the prompt is more likely to blame than the model.
 FEWEST = 0.5
-OTHER_LAYOUT = "try another layout (--template; python -m precompute layouts says what each gives), or --match text or within"
+OTHER_LAYOUT = f"try another layout (--template; {program()} layouts says what each gives), or --match text or within"
 Counts = dict[str, Counter[str]]
 
 

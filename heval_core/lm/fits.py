@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.folders import BUNDLED, RESULTS
+from heval_core.folders import BUNDLED, RESULTS, program
 from heval_core.lm.facts import ModelFacts
 from heval_core.records import HEvalError
 
@@ -97,9 +97,9 @@ def _read(file: Path) -> Fit:
         values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
         fit = Fit(**values)
     except (OSError, ValueError, TypeError) as error:
-        raise HEvalError(f"The fit {file} cannot be read; remove it, and run: python -m precompute fit.") from error
+        raise HEvalError(f"The fit {file} cannot be read; remove it, and run: {program()} fit.") from error
     if not file.stem.endswith(fit.digest):
-        raise HEvalError(f"The fit {file} was changed after it was made; remove it, and run: python -m precompute fit.")
+        raise HEvalError(f"The fit {file} was changed after it was made; remove it, and run: {program()} fit.")
     return fit
 
 
@@ -109,7 +109,7 @@ def find(fits: Iterable[Fit], explainer: Any, model: str, revision: str) -> Fit:
     fitting = [fit for fit in of_model if fit.revision == revision]
     if fitting:
         return fitting[0]
-    make = f"run: python -m precompute fit --models {model} --datasets … --explainers '{explainer.key}'"
+    make = f"run: {program()} fit --models {model} --datasets … --explainers '{explainer.key}'"
     if of_model:
         others = ", ".join(fit.revision[:8] for fit in of_model)
         raise HEvalError(f"{explainer.key} is fitted to another revision of {model} ({others}, not {revision[:8]}); {make}")

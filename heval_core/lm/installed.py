@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heval_core.folders import data_folder
+from heval_core.folders import data_folder, program
 from heval_core.records import HEvalError
 
 # Where the parts of a model that comes in several packages are joined.
@@ -77,7 +77,7 @@ class Packaged:
         Joins it first where it comes in parts. Raises as `path`.
         """
         if self.missing():
-            raise HEvalError(f"The model {self.name} is not installed; run: python -m precompute models add {self.name}")
+            raise HEvalError(f"The model {self.name} is not installed; run: {program()} models add {self.name}")
         files = [inside(package, name) for package, name in self.parts]
         whole = files[0] if len(files) == 1 else JOINED / self.file
         if len(files) > 1 and not whole.is_file():

@@ -15,6 +15,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
 
+from heval_core.folders import program
 from heval_core.lm.budget import Budget, first_line
 from heval_core.lm.chat import require_template
 from heval_core.lm.faults import NO_TOKENIZER, cannot_load, check_folder, plain, read, settings
@@ -106,9 +107,7 @@ def identify(name: str) -> Identity:
         raise HEvalError(f"There is no model folder {name!r}, and no such GGUF file; give one, or a Hugging Face model id.")
     # The hub would be asked for half a minute. One of its models is never taken for another that is here.
     if "/" not in name and (near := get_close_matches(name, PACKAGED, 1, 0.85)):
-        raise HEvalError(
-            f"There is no model {name!r}; did you mean {near[0]}? python -m precompute models lists what is here."
-        )
+        raise HEvalError(f"There is no model {name!r}; did you mean {near[0]}? {program()} models lists what is here.")
     if "/" not in name and (same := [key for key in installed_models() if key.endswith(f"/{name}")]):
         raise HEvalError(f"{name!r} does not say which of these models: {', '.join(same)}. Give one as it stands there.")
     name, _, revision = name.partition("@")

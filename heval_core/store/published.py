@@ -21,6 +21,7 @@ import pandas as pd
 import psutil
 import pyarrow as pa
 
+from heval_core.folders import program
 from heval_core.records import HEvalError
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, sha256_of
@@ -45,13 +46,13 @@ def current_file(folder: Path) -> Path | None:
     try:
         file, line = _pointed_to(pointer)
     except _DAMAGED as error:
-        raise HEvalError(f"The pointer {pointer} is damaged; publish again: python -m precompute publish.") from error
+        raise HEvalError(f"The pointer {pointer} is damaged; publish again: {program()} publish.") from error
     if not file.is_file():
-        raise HEvalError(f"The results file {file} is gone; publish again: python -m precompute publish.")
+        raise HEvalError(f"The results file {file} is gone; publish again: {program()} publish.")
     if file.stat().st_size < line.get("size", 0):
         raise HEvalError(
             f"The results file {file} is incomplete: {file.stat().st_size:,} of {line['size']:,} bytes. Publish again: "
-            "python -m precompute publish."
+            f"{program()} publish."
         )
     return file
 
@@ -69,7 +70,7 @@ def published_file(store: Path) -> Path:
     """Return `current_file`. Raises HEvalError if nothing is published."""
     if path := current_file(store):
         return path
-    raise HEvalError(f"Nothing is published in {store}; run: python -m precompute publish --store {store}")
+    raise HEvalError(f"Nothing is published in {store}; run: {program()} publish --store {store}")
 
 
 def check_published(folder: Path) -> str | None:
@@ -149,7 +150,7 @@ class Database:
         except duckdb.Error as error:
             raise HEvalError(
                 f"{path} cannot be read as a results file (it is missing, truncated, or not a database). "
-                "Publish again: python -m precompute publish."
+                f"Publish again: {program()} publish."
             ) from error
         try:
             snapshot = self.query("SELECT * FROM snapshot").iloc[0]
@@ -182,7 +183,7 @@ class Database:
         try:
             yield self._db.cursor()
         except duckdb.IOException as error:
-            raise HEvalError(f"{self.path} is damaged; publish again: python -m precompute publish.") from error
+            raise HEvalError(f"{self.path} is damaged; publish again: {program()} publish.") from error
 
     def query(self, sql: str, values: list[Any] | None = None) -> pd.DataFrame:
         with self._cursor() as cursor:

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from heval_core.folders import program
 from heval_core.records import CellKey, HEvalError
 from heval_core.records.json_lines import append_lines, read_lines
 from heval_core.store.kinds import FLOATS, KINDS, ShardKind
@@ -95,7 +96,7 @@ class ShardStore:
             if version < FORMAT:
                 raise HEvalError(
                     f"The store {folder} has format {version}; the rules for its numbers have changed since. Run again into "
-                    "another folder: python -m precompute run --store NEW … (nothing in the old one is deleted)."
+                    f"another folder: {program()} run --store NEW … (nothing in the old one is deleted)."
                 )
 
     def create(self) -> None:

@@ -28,6 +28,7 @@ from heval_core.figures.board import (
 )
 from heval_core.figures.dots_drawn import FigurePart, as_drawing
 from heval_core.figures.measures import picked_html
+from heval_core.folders import program
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.html import plain, render
 from heval_core.present.names import ALL
@@ -128,7 +129,7 @@ def without_numbers(results: Reader, board: Board) -> None:
                 f"**{plain(column.title)}** {n:,} of {prompts:,} prompts count: the others have no answer that it is about."
             )
     if few:
-        st.caption(" ".join([*few, "Another layout, or a larger model, may answer more (`python -m precompute layouts`)."]))
+        st.caption(" ".join([*few, f"Another layout, or a larger model, may answer more (`{program()} layouts`)."]))
 
 
 def what_is_open(board: Board) -> str:

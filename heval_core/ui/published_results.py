@@ -15,7 +15,7 @@ import streamlit as st
 
 from heval_core.evaluation import evaluator
 from heval_core.evaluation.publishing import PublishProgress, is_outdated, not_renewed, obstacle, renew
-from heval_core.folders import BUNDLED, RESULTS
+from heval_core.folders import BUNDLED, RESULTS, program
 from heval_core.present import names
 from heval_core.present.html import plain
 from heval_core.present.names import Names
@@ -114,8 +114,8 @@ def reader() -> Reader:
         current = current_file(folder)
         if current is None:
             raise HEvalError(
-                f"Nothing is published in {folder} yet. Run: python -m precompute run --store {folder} …, "
-                f"then: python -m precompute publish --store {folder}"
+                f"Nothing is published in {folder} yet. Run: {program()} run --store {folder} …, "
+                f"then: {program()} publish --store {folder}"
             )
         path, modified = _pinned(folder, current)
         if remark and path == str(current):

@@ -20,7 +20,7 @@ from heval_core.evaluation.board.making import board
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.publishing import publish
 from heval_core.figures.board import harder_table, main_table
-from heval_core.folders import BUNDLED, data_folder, short
+from heval_core.folders import BUNDLED, data_folder, program, short
 from heval_core.lm.loading import identify, load
 from heval_core.lm.needs import require
 from heval_core.plugins import catalogue
@@ -112,7 +112,7 @@ def _board(options: argparse.Namespace) -> int:
         raise HEvalError(f"--store and --beside are both {store}; results of your own explainer need a store of their own.")
     failed = _beside(dataclasses.replace(DEFAULT, **given(options, Grid)), options.explainer, store, beside, options.json)
     if failed:
-        say(f"{failed} failures; see above, and: python -m precompute status --store {store}")
+        say(f"{failed} failures; see above, and: {program()} status --store {store}")
     return 1 if failed else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from heval_core.citations.people.annotations import OF_BUNDLED, AnnotationStore, command
 from heval_core.citations.people.items import make_study
 from heval_core.citations.writing import SHIPPED, writer_of
-from heval_core.folders import bundled_shards
+from heval_core.folders import bundled_shards, program
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
@@ -59,7 +59,7 @@ def _study(options: argparse.Namespace) -> int:
     explanations = explanations_of(existing(options.store))
     if not explanations:
         raise HEvalError(
-            f"The store {options.store} has no explanations; run: python -m precompute citations run --store {options.store} …"
+            f"The store {options.store} has no explanations; run: {program()} citations run --store {options.store} …"
         )
     items = make_study(explanations, options.per_item, options.controls, options.seed)
     store, added = AnnotationStore.make(options.store, items)

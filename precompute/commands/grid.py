@@ -8,6 +8,7 @@ from typing import Any
 
 from heval_core.datasets.quotesum import QuoteSum
 from heval_core.evaluation.usable import notes
+from heval_core.folders import program
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, print_json, refuse, regimes_of
@@ -87,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f"note: {line}")
     print(f"{outcome.computed} shards computed, {outcome.already_done} were done already, {outcome.failed} failures")
     if outcome.failed:
-        print(f"see: python -m precompute status --store {options.store}")
+        print(f"see: {program()} status --store {options.store}")
     if outcome.interrupted or outcome.stopped:
         why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
         say(f"{why}; finished shards are kept, {outcome.left} are left, and the same command continues from there")

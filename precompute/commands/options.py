@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from heval_core.explaining.api import methods_of
-from heval_core.folders import RESULTS, short
+from heval_core.folders import RESULTS, program, short
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
@@ -183,5 +183,5 @@ def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[s
 
 def existing(folder: Path) -> ShardStore:
     if not (folder / "format.json").is_file():
-        raise HEvalError(f"There is no store at {folder}; run: python -m precompute run --store {folder} …")
+        raise HEvalError(f"There is no store at {folder}; run: {program()} run --store {folder} …")
     return ShardStore(folder)

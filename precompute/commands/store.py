@@ -12,6 +12,7 @@ import pandas as pd
 
 from heval_core.evaluation.publishing import PublishProgress, is_outdated, left_out, publish
 from heval_core.evaluation.usable import notes, source_notes
+from heval_core.folders import program
 from heval_core.present.table import Table
 from heval_core.records import TECHNIQUE, HEvalError
 from heval_core.store.progress import CellProgress, Progress, progress
@@ -117,7 +118,7 @@ def _joined(failure: dict[str, Any], names: Sequence[str]) -> str:
 
 def _outdated_line(store: Path) -> Iterator[str]:
     if is_outdated(store):
-        command = f"python -m precompute publish --store {store}"
+        command = f"{program()} publish --store {store}"
         yield f"another version of this program evaluated the published results; run: {command}"
 
 
@@ -131,7 +132,7 @@ def _verify(options: argparse.Namespace) -> int:
     for line in _outdated_line(options.store):
         print(line)
     if published := check_published(options.store):
-        print(f"published results: {published}; run: python -m precompute publish --store {options.store}")
+        print(f"published results: {published}; run: {program()} publish --store {options.store}")
     return 1 if bad or published else 0
 
 

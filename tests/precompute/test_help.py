@@ -15,6 +15,7 @@ from heval_core import __version__, folders
 from precompute.cli import COMMANDS, main, parser_of
 from precompute.commands import open as opening
 from precompute.messages import QUIET
+from tests.conftest import ROOT
 from tests.datasets import samples
 
 
@@ -47,6 +48,20 @@ def test_the_help_begins_with_three_examples_that_can_be_typed(program, capsys, 
     for line in re.split(r" && |\n", examples):
         typed = shlex.split(line.removeprefix(program))
         assert parser_of(typed).parse_args(typed).command
+
+
+@pytest.mark.parametrize(("called", "checkout", "typed"), [
+    ("/bin/heval", True, "heval"), ("precompute/__main__.py", True, "python -m precompute"), ("app.py", False, "heval"),
+])  # fmt: skip
+def test_messages_name_the_program_as_it_can_be_called_here(called, checkout, typed, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [called])
+    monkeypatch.setattr(folders, "_BUNDLED", tmp_path / "none" if checkout else tmp_path)
+    assert main(["status", "--store", str(tmp_path)]) == 2
+    assert f"There is no store at {tmp_path}; run: {typed} run --store {tmp_path} …" in capsys.readouterr().err
+    for folder, suffix in (("heval_core", "*.py"), ("pages", "*.py"), ("precompute", "*.py"), ("heval_core", "*.js")):
+        for path in (ROOT / folder).rglob(suffix):  # no message has a name of its own; docstrings may
+            code = re.sub(r'"""(.|\n)*?"""', "", path.read_text(encoding="utf-8"))
+            assert path.name == "folders.py" or "python -m precompute" not in code, path
 
 
 def test_the_version_is_the_packages(capsys):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heval_core.citations.people.items import CONTROLS, PRACTICE, QUESTION, Item, ItemState, Quality, Turn, name_of, next_item
-from heval_core.folders import data_folder, short
+from heval_core.folders import data_folder, program, short
 from heval_core.records import HEvalError
 
 FILE = "annotations.sqlite"
@@ -322,7 +322,7 @@ def _none_in(folder: Path) -> str:
 def command(folder: Path, source: Path | None = None) -> str:
     """Return the command that makes a study in a store, of its own explanations or of those of another one; as it is typed."""
     options = () if source is None else ("--from", str(short(source)))
-    return shlex.join(["python", "-m", "precompute", "citations", "study", "--store", str(short(folder)), *options])
+    return shlex.join([*program().split(), "citations", "study", "--store", str(short(folder)), *options])
 
 
 def _message(error: sqlite3.Error, file: Path, wait: float) -> str:
