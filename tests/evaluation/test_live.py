@@ -95,19 +95,6 @@ def test_a_variant_of_a_metric_is_computed_under_its_own_key(few):
         cells_of(few, CELL, "mrs", 0)
 
 
-def test_the_bias_over_both_ways_round_is_the_mean_lead_of_the_first_document(few):
-    ranks = few.query(
-        "SELECT fact_id, regime, part, value FROM score JOIN instance USING (instance_id) WHERE metric = 'rank_at_k' "
-        "AND k = 5 AND explainer = 'fa' AND model = 'demo-qwen2' AND dataset = 'world_capital' AND regime LIKE 'mixed%'"
-    )
-    table = ranks.pivot_table(index=["fact_id", "regime"], columns="part", values="value")
-    lead = (table["c2"] - table["c1"]).unstack().dropna()
-    found = few.cells(Filter(("demo-qwen2",), ("world_capital",), ("mixed",)), "position_bias", 5)
-    own = found[(found["explainer"] == "fa") & (found["part"] == "swap")].iloc[0]
-    assert own["n"] == len(lead)
-    assert own["value"] == pytest.approx(lead.mean(axis=1).mean())
-
-
 def regime(answer_token=1):
     whose = {
         "instance_id": "i7",

@@ -18,7 +18,6 @@ from heval_core.explainers.contextcite import ContextCite
 from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.fa import FeatureAblation
 from heval_core.explainers.fuse3 import FusionOfThree
-from heval_core.explainers.gxi import GradientTimesInput
 from heval_core.explainers.ig import IntegratedGradients
 from heval_core.explainers.mechlight import MechLight
 from heval_core.explainers.origin import Origin
@@ -65,8 +64,8 @@ def test_perturbation_and_gradients_equal_the_literal_computation(both, clean):
     assert not ig.scores[: prompt.first_ranked].any()
     inputs = plain.usual.get_input_embeddings()(clean.ids).detach().requires_grad_()
     plain.usual(inputs_embeds=inputs).logits[0, -1, target.ids[0]].backward()
-    (gxi,) = GradientTimesInput().explain(clean, [target])
-    close(gxi.scores, (inputs * inputs.grad).sum(-1)[0], "gxi")
+    times_input = lm.gradients.times_input(clean.ids, [target])
+    close(times_input[0], (inputs * inputs.grad).sum(-1)[0], "gradient x input")
 
 
 def test_heads_equal_the_literal_computation(both, clean):

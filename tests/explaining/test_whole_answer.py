@@ -107,7 +107,7 @@ def test_a_words_first_token_alone_has_todays_scores(tiny, key):
     np.testing.assert_allclose(found.values[:, 0], [today.scores[unit.start] for unit in found.units], atol=1e-5)
 
 
-@pytest.mark.parametrize("key", ["attn", "mechlight", "cdla", "attnlrp", "cgim", "gxi"])
+@pytest.mark.parametrize("key", [own for own in catalogue.explainers() if own in "attn mechlight cdla attnlrp cgim gxi"])
 def test_columns_are_the_explainers_own_scores_and_later_tokens_are_not_seen(tiny, key):
     clean, target, written = answered(tiny, *TEXTS)
     found = matrix_of(catalogue.method(key), clean, target, ranges(written))

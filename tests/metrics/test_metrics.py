@@ -15,7 +15,6 @@ from heval_core.metrics.group_margin import GroupRankMargin
 from heval_core.metrics.instance_margin import InstanceRankMargin
 from heval_core.metrics.length_sensitivity import PLUGIN as LENGTH
 from heval_core.metrics.mrr import MeanReciprocalRank, reciprocal_rank
-from heval_core.metrics.position_bias import PositionBias
 from heval_core.metrics.shared.broken_ties import hit, reciprocal
 from heval_core.metrics.shared.cell import KS, Cell, Positions
 from heval_core.metrics.shared.ranks import chance_rank, of_best, segment_ranks
@@ -55,7 +54,6 @@ def test_to_point_always_at_the_document_that_is_used_more_often_is_no_skill():
     found = {part: value_of(InstanceRankMargin(), cell, part).value for part in ("C1", "C2", "balanced", "gap")}
     assert (found["C1"], found["C2"], found["balanced"], found["gap"]) == (-6, 6, 0, -12)
     assert value_of(GroupRankMargin(), cell, "c1").value == 0
-    assert value_of(PositionBias(), cell, "tilt").value == -6
 
 
 def test_swapping_the_documents_swaps_the_parts(dual):
@@ -233,24 +231,6 @@ def test_the_normalised_form_is_0_at_chance_and_1_at_best():
     assert normalised(3.0, 3.0, 1.0) == 0
     assert normalised(1.0, 3.0, 1.0) == 1
     assert np.isnan(normalised(1.0, 1.0, 1.0))
-
-
-def test_a_preference_for_the_first_document_is_a_bias_and_one_for_content_is_none(dual):
-    early = np.tile(-np.arange(20.0), (90, 1))
-    (tilt,) = PositionBias().over(Cell(dual.layout, early), 3)
-    assert tilt.unavailable
-    tilted = PositionBias(smallest_group=5)
-    (tilt,) = tilted.over(Cell(dual.layout, early), 3)
-    assert tilt.value == pytest.approx(4)  # ranks 5, 6, 7 less 1, 2, 3
-    gap = next(e for e in InstanceRankMargin(smallest_group=5).over(Cell(dual.layout, early), 3) if e.part == "gap")
-    assert gap.value == pytest.approx(2 * tilt.value)
-    # One document is always on top, wherever it stands: the other way round it is on top again.
-    first, second = np.zeros((2, 90, 20))
-    first[:, 1:5], second[:, 5:10] = 1, 1
-    ahead, one, two = (tilted.one_way(Cell(dual.layout, scores), 3) for scores in (early, first, second))
-    swap = tilted.both_ways(one, two)
-    assert abs(swap.value) < 1  # of a span of about 6 ranks; documents of 4 and 5 tokens share their ties otherwise
-    assert tilted.both_ways(ahead, ahead).value == pytest.approx(4)
 
 
 def test_the_slope_against_length_is_scikit_learns_and_its_interval_holds_it():

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from heval_core.evaluation.cells import cells_of
-from heval_core.evaluation.means import entering
 from heval_core.figures.measures import of_measure
 from heval_core.plugins.measures import measures
 from heval_core.store.filters import Filter
@@ -54,12 +53,6 @@ def test_what_is_made_of_ranks_can_leave_the_first_token_out(demo, measure):
     )
     assert len(whole) == len(without) > 0
     assert without["value"].notna().any()
-
-
-def test_a_bias_over_both_ways_round_counts_no_instance_twice(demo):
-    measure = measures()["position_bias"]
-    cells = of_measure(demo.cells(Filter(regime=("mixed",)), measure.metric, 5), measure)
-    assert entering(cells) == len(demo.instance_ids(Filter(regime=("mixed",), group=("C1", "C2"), explained=True)))
 
 
 DECOYED, MIRROR = "mixed.d1.256-first", "mixed_swap.d1.256-first"

@@ -44,7 +44,7 @@ def store(tmp_path_factory):
     trials.append({"technique": "multi_agent", "setting": None, "regime": None, "bcu": None, "n": None, "chosen": None,
                    "tied": None, "unavailable": HOSTILE})  # fmt: skip
     folder = tmp_path_factory.mktemp("techniques")
-    plant(folder, {"regular": regular, "acd": obedient, "coiecd": perfect}, trials=trials, test=40, models=("one", "two"))
+    plant(folder, {"regular": regular, "cad": obedient, "coiecd": perfect}, trials=trials, test=40, models=("one", "two"))
     return published(folder)
 
 
@@ -53,10 +53,10 @@ def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_p
         app = open_well("techniques", model="two", **query)
         return text_of(app), [spot.id[0] for spot in figures["technique_marks"][0][0].spots if spot.id]
 
-    assert first()[1] == ["coiecd", "acd", "regular"]
-    assert first(right="10")[1] == ["coiecd", "regular", "acd"]
+    assert first()[1] == ["coiecd", "cad", "regular"]
+    assert first(right="10")[1] == ["coiecd", "regular", "cad"]
     said, order = first(pay="1")
-    assert order == ["regular", "coiecd", "acd"]
+    assert order == ["regular", "coiecd", "cad"]
     assert "Highest: **Regular** everywhere" in said
     assert "COIECD tells irrelevant documents from right ones best: J 1.00" in said.replace("\\", "")
 
@@ -91,13 +91,13 @@ def test_reasons_are_text():
 
 @pytest.mark.parametrize(("kind", "answers"), [("conflicting", 40), ("*", 120)])
 def test_a_picked_mark_leads_to_exactly_the_answers_that_it_counted(store, kind, answers):
-    app = open_well("techniques", point=["acd", kind])
-    links = {label: asked for label, asked in links_of(app).items() if asked.get("technique") == ["acd"]}
+    app = open_well("techniques", point=["cad", kind])
+    links = {label: asked for label, asked in links_of(app).items() if asked.get("technique") == ["cad"]}
     assert list(links)[0] == f"Its {answers} answers"
     for label, asked in links.items():
-        wanted = Filter(("one",), ("made-up-data",), tuple(asked["regime"]), technique=("acd",), changed=asked["changed"][0])
+        wanted = Filter(("one",), ("made-up-data",), tuple(asked["regime"]), technique=("cad",), changed=asked["changed"][0])
         assert len(store.instance_ids(wanted)) == int(label.removeprefix("Its ").split()[0])
-    counted = store.technique_cells(Filter(("one",), technique=("acd",)))
+    counted = store.technique_cells(Filter(("one",), technique=("cad",)))
     counted = counted[(counted["measure"] == "bcu") & counted["regime"].isin(wanted.regime)]
     assert int(counted["n"].sum()) == answers
     listed = open_well("instances", **links[f"Its {answers} answers"])
@@ -108,13 +108,13 @@ def test_answers_that_are_counted_and_not_listed_are_told(planted):
     def capped(case):
         return Answer(case.right, change={"dropped_because": "not sampled"} if case.number == 12 else {})
 
-    planted({"regular": capped, "acd": capped})
-    app = open_page("techniques", point=["acd", "gold"])
+    planted({"regular": capped, "cad": capped})
+    app = open_page("techniques", point=["cad", "gold"])
     assert "1 more answers are counted and not listed" in text_of(app).replace("\\", "")
     assert "Its 19 answers" in links_of(app)
 
 
-@pytest.mark.parametrize("point", [["nobody", "gold"], ["acd", "mixed"], ["acd"]])
+@pytest.mark.parametrize("point", [["nobody", "gold"], ["cad", "mixed"], ["cad"]])
 def test_a_mark_that_is_not_there_is_refused(point):
     app = open_page("techniques", point=point)
     assert "The link asks for the mark" in app.error[0].value
@@ -135,16 +135,16 @@ def test_every_measure_is_shown(measure):
 
 
 def test_two_techniques_without_irrelevant_documents_are_no_trade_off(planted):
-    planted({"regular": regular, "acd": obedient}, regimes=("gold", "conflicting"), test=4)
+    planted({"regular": regular, "cad": obedient}, regimes=("gold", "conflicting"), test=4)
     said = text_of(open_page("techniques"))
     assert "No technique was asked with relevant and with irrelevant documents here" in said
 
 
 def test_an_instance_shows_its_answers_under_every_technique(store):
-    instance = store.instance_ids(Filter(("one",), regime=("conflicting",), technique=("acd",)))[20]
-    app = open_well("instances", instance=instance, technique="acd")
+    instance = store.instance_ids(Filter(("one",), regime=("conflicting",), technique=("cad",)))[20]
+    app = open_well("instances", instance=instance, technique="cad")
     strip = {one.label for one in app.button if str(one.key).startswith("under_")}
-    assert strip == {"Regular: **Oslo** ✗", "ACD: **Rome** ✓", "COIECD: **Rome** ✓"}
+    assert strip == {"Regular: **Oslo** ✗", "CAD: **Rome** ✓", "COIECD: **Rome** ✓"}
     next(one for one in app.button if one.label.startswith("COIECD")).click().run()
     assert address_of(app)["technique"] == ["coiecd"]
     assert not app.error
@@ -159,11 +159,11 @@ def test_an_instance_that_was_answered_without_its_document_says_so(planted):
 
 
 def test_instances_can_be_cut_to_those_whose_bcu_changed(store):
-    app = open_well("instances", technique="acd", changed="gained")
-    left = len(store.instance_ids(Filter(technique=("acd",), changed="gained")))
-    assert 0 < left < len(store.instance_ids(Filter(technique=("acd",))))
+    app = open_well("instances", technique="cad", changed="gained")
+    left = len(store.instance_ids(Filter(technique=("cad",), changed="gained")))
+    assert 0 < left < len(store.instance_ids(Filter(technique=("cad",))))
     assert f"of {left:,}" in text_of(app)
-    assert "change of BCU none" in open_page("instances", technique="acd", changed="none").error[0].value
+    assert "change of BCU none" in open_page("instances", technique="cad", changed="none").error[0].value
 
 
 def test_a_trace_is_told_line_by_line_and_what_is_no_json_is_left_as_it_is():

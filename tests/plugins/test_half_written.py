@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,9 @@ from heval_core.figures import palette
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from tests.conftest import ROOT
+from tests.test_contributing import EXPLAINER
 
-WHOLE = (ROOT / "heval_core" / "explainers" / "gxi.py").read_text(encoding="utf-8")
-KEY = 'key = "gxi"'
+KEY, (ORDER,) = 'key = "saliency"', re.findall(r"order = \d+", EXPLAINER)
 # What stands in a file beside the others, and what is said of it.
 FAULTS = {
     "(": r"SyntaxError: '\(' was never closed",
@@ -23,10 +24,10 @@ FAULTS = {
     "from heval_core import nosuch": "ImportError: cannot import name 'nosuch'",
     "raise SystemExit(3)": "SystemExit: 3",
     "x = 1": "PLUGIN is not there",
-    WHOLE.replace("PLUGIN = GradientTimesInput()", "PLUGIN = GradientTimesInput"): "PLUGIN is no instance of a frozen",
-    WHOLE.replace("    order = 5\n", ""): "PLUGIN lacks order; heval_core/plugins/protocols.py says",
-    WHOLE.replace("order = 5", "order = '5'"): "PLUGIN has the order '5', which is no int",
-    WHOLE.replace("def scored", "def score"): "NotImplementedError: it has neither `scored` nor `explain`",
+    EXPLAINER.replace("PLUGIN = Saliency()", "PLUGIN = Saliency"): "PLUGIN is no instance of a frozen",
+    EXPLAINER.replace(f"    {ORDER}\n", ""): "PLUGIN lacks order; heval_core/plugins/protocols.py says",
+    EXPLAINER.replace(ORDER, "order = '7'"): "PLUGIN has the order '7', which is no int",
+    EXPLAINER.replace("def scored", "def score"): "NotImplementedError: it has neither `scored` nor `explain`",
 }
 
 
@@ -60,7 +61,7 @@ def test_a_file_that_offers_no_explainer_is_named_and_the_others_are_there(text,
         with pytest.raises(HEvalError, match=f"heval_core/explainers/mine.py cannot be used: {told}") as refused:
             catalogue.find("explainer", key)
         assert said in str(refused.value)
-    assert palette.look("gxi") == palette.look_of_method(5)
+    assert all(palette.look(key) == palette.look_of_method(own.order) for key, own in catalogue.explainers().items())
 
 
 @pytest.mark.parametrize("kind", catalogue.KINDS)

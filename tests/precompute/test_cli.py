@@ -180,22 +180,22 @@ RUN, FIT = ["run", *WHERE], ["fit", *WHERE]
     ([*EXPLAIN, *PROMPT, "--dtype", "int3"], "There is no dtype 'int3'"),
     ([*RUN, "--explainers", "fa(screen=cgim:4)"], "does not score every token, and a batch job ranks them"),
     ([*RUN, "--datasets", "world_capitol"], "did you mean world_capital"),
-    ([*RUN, "--datasets", "fakepedia=/no/such.json"], "/no/such.json does not exist"),
+    ([*RUN, "--datasets", "counterfact=/no/such.json"], "/no/such.json does not exist"),
     ([*RUN, "--datasets", "country_profiles=x.json"], "country_profiles takes no path"),
-    ([*RUN, "--datasets", "fakepedia/part"], "fakepedia takes no part"),
+    ([*RUN, "--datasets", "counterfact/part"], "counterfact takes no part"),
     ([*RUN, "--datasets", "transparent_context_usage/mine"], "has no part 'mine'; there are: world_capital"),
     ([*RUN, "--datasets", "transparent_context_usage"], "Choose a part"),
     ([*RUN, "--datasets", "/no/such/mine.jsonl"], "/no/such/mine.jsonl cannot be read"),
     ([*RUN, "--datasets", "/no/such.csv"], "/no/such.csv is no data file; give one of JSON lines, such as"),
     ([*RUN, "--datasets", "tests"], "tests is no data file; give one of JSON lines, such as tests/questions.jsonl"),
     ([*RUN, "--datasets", "EMPTY"], "is empty; it needs one JSON object per line"),
-    ([*RUN, "--datasets", "NAMED"], "has the name of the dataset fakepedia"),
+    ([*RUN, "--datasets", "NAMED"], "has the name of the dataset counterfact"),
     ([*RUN, "--template", "{question}"], "needs the fields"), ([*RUN, "--regimes", "calm"], "no regime"),
     ([*RUN, "--limit", "0"], "at least 1"), ([*RUN, "--device", "tpu"], "has no device 'tpu'"),
-    ([*RUN, "--techniques", "acdc"], "There is no technique 'acdc'; did you mean acd"),
+    ([*RUN, "--techniques", "regulr"], "There is no technique 'regulr'; did you mean regular"),
     ([*RUN, "--techniques", "cad(alpha=-2)"], "cad needs an alpha of at least 0, not -2"),
     ([*RUN, "--techniques", "coiecd(lam=3)"], "coiecd needs a lambda (lam) from 0.1 to 1, not 3"),
-    ([*RUN, "--techniques", "acd", "--regimes", "golden"], "There is no regime 'golden'"),
+    ([*RUN, "--techniques", "regular", "--regimes", "golden"], "There is no regime 'golden'"),
     ([*FIT, "--explainers", "fa"], "fa has no parameters, so there is nothing to fit."),
     ([*FIT, "--questions", "0"], "--questions is 0; it must be at least 1."),
     ([*FIT, "--explainers", "at2(unit=x)"], "at2 has no unit 'x'"), (["publish", "--store", "TMP"], "There is no store at"),
@@ -205,7 +205,7 @@ RUN, FIT = ["run", *WHERE], ["fit", *WHERE]
 def test_what_is_wrong_is_said_in_one_line_before_anything_is_done(arguments, message, model_folders, tmp_path, prints):
     known = {"GPT2": model_folders["gpt2"], "TMP": tmp_path / "nothing"}
     known |= {"BARE": tmp_path / "bare", "INSIDE": tmp_path / "e.jsonl" / "store"}
-    files = {"EMPTY": tmp_path / "e.jsonl", "NAMED": tmp_path / "fakepedia.jsonl"}
+    files = {"EMPTY": tmp_path / "e.jsonl", "NAMED": tmp_path / "counterfact.jsonl"}
     for path in files.values():
         path.write_text("")
     ShardStore(known["BARE"]).create()

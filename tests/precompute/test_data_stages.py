@@ -237,7 +237,7 @@ def test_datasets_prints_what_every_filter_leaves_and_names_what_it_left_out(tmp
     assert capsys.readouterr().err.strip() == f"mine · conflicting · {told['id']}: memory answer in document"
     assert main(["datasets", "--limit", "3"]) == 0  # all there are; one that needs a part says so and costs nothing
     printed = capsys.readouterr()
-    assert "fakepedia · Fakepedia" in printed.out
+    assert "counterfact · CounterFact" in printed.out
     assert "transparent_context_usage: Choose a part" in printed.err
     records.append({"base_prompt": 1})
     samples.write_json(path, records)

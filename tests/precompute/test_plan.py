@@ -55,7 +55,7 @@ def test_a_cost_is_what_the_explainer_declares(what, expected):
 
 def test_what_runs_together_shares_its_passes():
     # The answer's clean pass serves all three, and the heads that attn has read serve mechlight.
-    assert costs.together(("instance", "fa", "attn", "mechlight", "gxi"), 300).passes == 2 + 300 + 1 + 0 + 2
+    assert costs.together(("instance", "fa", "attn", "mechlight", "ig"), 300).passes == 2 + 300 + 1 + 0 + 21
     assert costs.together(("mechlight", "head_attention"), 300).passes == 2
     assert costs.together(("attn(row=mean)", "attn"), 300).passes == 2 + 1
 
