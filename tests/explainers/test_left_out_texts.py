@@ -105,3 +105,12 @@ def test_a_prompt_without_some_units_is_the_prompt_assembled_without_them(cuttin
     rest = [" ".join(text for text in texts if next(left)) for texts in parts]
     gone = [unit for unit, there in zip(found, stays, strict=True) if not there]
     assert without(cutting, prompt, gone, (-1,)) == (prompt_of(rest).ids, (-1,))
+
+
+def test_what_a_model_said_stays_as_it_said_it(language_models):
+    lm = language_models["gpt2"]
+    prompt, rest = (lm.tokenise(assemble(texts, (None,) * len(texts), QUESTION)) for texts in ((PERU, KENYA), (KENYA,)))
+    said = lm.encode(" cap") + lm.encode("ital")
+    assert said != lm.encode(" capital")
+    followed = prompt.followed_by(said, (" cap", "ital"))
+    assert without(lm, followed, units(followed)[:1], (-2,)) == (rest.ids + said, (-2,))

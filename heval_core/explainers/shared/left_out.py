@@ -239,15 +239,20 @@ def without(
     if overlap := sorted(removed & read):
         raise HEvalError(f"A part of the prompt that is left out holds position {overlap[0]}, at which the answer is read.")
     ids = tuple(token_id for index, token_id in enumerate(prompt.ids) if index not in removed)
-    end, rest = min(read) + 1, prompt.ids[min(read) + 1 :]
-    if max(removed, default=n) < end:
-        starts = list(accumulate(map(len, prompt.tokens), initial=len(prompt.text) - len("".join(prompt.tokens))))
-        stay = _ranges(prompt, removed, starts, starts[end])
-        whole, other = (_encoded(lm, prompt, ranges) for ranges in ([Span(0, starts[end])], stay))
-        first = end - len(whole)  # behind what the tokenizer puts in front
-        if other[-1:] == whole[-1:] and prompt.ids[first:end] == whole:
-            ids = prompt.ids[:first] + other + rest
+    for end in (min(read) + 1, prompt.ranked.stop):  # tokens that a model said need not be those of their text
+        if max(removed, default=n) < end <= min(read) + 1 and (own := _tokenised(lm, prompt, removed, end)):
+            ids = own + prompt.ids[end:]
+            break
     return ids, tuple(position % n - n + sum(index > position % n for index in removed) for position in positions)
+
+
+def _tokenised(lm: LanguageModel, prompt: TokenisedPrompt, removed: set[int], end: int) -> tuple[int, ...] | None:
+    """Return the tokens up to `end` of the text without some; None if its last one, or the whole text's, would be others."""
+    starts = list(accumulate(map(len, prompt.tokens), initial=len(prompt.text) - len("".join(prompt.tokens))))
+    stay = _ranges(prompt, removed, starts, starts[end])
+    whole, other = (_encoded(lm, prompt, ranges) for ranges in ([Span(0, starts[end])], stay))
+    first = end - len(whole)  # behind what the tokenizer puts in front
+    return prompt.ids[:first] + other if other[-1:] == whole[-1:] and prompt.ids[first:end] == whole else None
 
 
 def _encoded(lm: LanguageModel, prompt: TokenisedPrompt, ranges: Sequence[Span]) -> tuple[int, ...]:
