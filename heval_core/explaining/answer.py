@@ -91,7 +91,7 @@ class Answer:
 
     @property
     def sentences(self) -> tuple[AnswerSentence, ...]:
-        """Its sentences: text, citations (document, nats, level), and more."""
+        """Its sentences: text, citations (document, nats, level, spread), and more."""
         return self.record.generated.sentences
 
     @functools.cached_property
@@ -193,13 +193,13 @@ class Answer:
         return self._named(pd.DataFrame(rows, columns=columns), "source")
 
     def citations(self) -> pd.DataFrame:
-        """Return a row per sentence and document that it cites, strongest first, beside the random level."""
+        """Return a row per sentence and document that it cites, strongest first, beside the random level and its spread."""
         rows = [
             {"sentence": number, "text": sentence.text.strip(), **asdict(cited)}
             for number, sentence in enumerate(self.sentences)
             for cited in sentence.citations or ()
         ]
-        return self._named(pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level"]), "document")
+        return self._named(pd.DataFrame(rows, columns=["sentence", "text", "document", "nats", "level", "spread"]), "document")
 
     def _named(self, frame: pd.DataFrame, column: str) -> pd.DataFrame:
         """Return a table with the names of the documents that a column gives by number, where documents have names."""

@@ -209,12 +209,12 @@ class WordSelection:
         if self.generated.together is None or self.generated.logprobs is None:
             return None
         together, logprob = (float(self.total(part)) for part in (self.generated.together, self.generated.logprobs))
-        return rules.source_of(self.by_document(), self.level(), together, logprob - together, self.generated.wanted.bounds)
+        return rules.source_of(self.by_document(), *self.level(), together, logprob - together, self.generated.wanted.bounds)
 
-    def level(self) -> float:
-        """The random level; 0 before it is known, and where chance gives less."""
+    def level(self) -> tuple[float, float]:
+        """The random level and its spread; 0 before it is known, and where chance gives less."""
         drawn = self.generated.drawn
-        return 0.0 if drawn is None else rules.random_level(self.total(drawn), len(self.generated.documents))
+        return (0.0, 0.0) if drawn is None else rules.random_level(self.total(drawn), len(self.generated.documents))
 
     def by_document(self) -> np.ndarray:
         """(D,) the nats that these words lose without each document."""
@@ -231,7 +231,7 @@ class WordSelection:
             self.generated.of(word) for word in self.generated.written.words if set(word.indices) & {*self.columns.indices}
         ]
         sources = {str(source.source) for word in words if any(map(str.isalnum, word.text)) and (source := word.source())}
-        return rules.citations_of(self.by_document(), self.level(), self.generated.wanted.bounds, sources)
+        return rules.citations_of(self.by_document(), *self.level(), self.generated.wanted.bounds, sources)
 
     def word(self) -> AnswerWord:
         """Return what is known of these words as a record."""

@@ -3,12 +3,14 @@
 Formula: E_d(t) = log p(y_t | x, y before t) - log p(y_t | x - d, y before t), the nats that token t loses without document d;
 of several tokens the sum. Its *random level*: the same quantity of 20 texts about something else, of equal length in the
 documents' places; the highest of them, or what the best of all documents stays below by chance in 95 of 100 cases
-(`citations/annotators/shared/choice.py`), if that is more. A word rests on *document d* if
-E_d is the largest, above `document` nats and its random level, and at least `lead` times the next document's; from *memory* if
-it loses less than `memory` nats without any document, and is then still expected with a probability of `known`, or if there is
-no document; else it is *unclear*: two documents say the same, say. A sentence's *citations* are the documents with E_d above
-`document` nats and its random level on which at least one of its words rests, strongest first: many small losses are no
-citation. So chance cites a document in at most 5 of 100 sentences: the level alone would, and the words only take away.
+(`citations/annotators/shared/choice.py`), if that is more. Other texts give another level: its *spread* is half of a 95 %
+interval, 1.96 times the standard deviation over resamples of the texts. A word rests on *document d* if E_d is the largest,
+above `document` nats and its random level, and at least `lead` times the next document's; from *memory* if it loses less than
+`memory` nats without any document, and is then still expected with a probability of `known`, or if there is no document; else
+it is *unclear*: two documents say the same, say, or the source differs between the level's ends. A sentence's *citations* are
+the documents with E_d above `document` nats and its random level on which at least one of its words rests, strongest first:
+many small losses are no citation. So chance cites a document in at most 5 of 100 sentences: the level alone would, and the
+words only take away.
 A method's *first choice* for a selection is the sentence of the documents with the highest sum of its scores.
 Reference: ours; leave-one-out as in RAG-E, citations as in ContextCite (arXiv 2409.00729).
 """
@@ -28,6 +30,7 @@ from heval_core.records.whole_answers import MEMORY, UNCLEAR, Bounds, Citation
 
 # Sentences nearly as long as a first choice that are left out beside it, at most.
 OTHERS = 5
+RESAMPLES = 200
 
 
 class WordSource(NamedTuple):
@@ -37,10 +40,15 @@ class WordSource(NamedTuple):
     nats: float
 
 
-def source_of(by_document: np.ndarray, level: float, together: float, alone: float, bounds: Bounds) -> WordSource:
+def source_of(
+    by_document: np.ndarray, level: float, spread: float, together: float, alone: float, bounds: Bounds
+) -> WordSource:
     """by_document: (D,) E of each. together: the nats lost without all. alone: the log-probability without any document."""
     if not len(by_document):
         return WordSource(MEMORY, together)
+    if spread:
+        low, high = (source_of(by_document, end, 0.0, together, alone, bounds) for end in (level - spread, level + spread))
+        return high if low == high else WordSource(UNCLEAR, float(by_document.max()))
     best, *rest = np.sort(by_document)[::-1]
     if best > max(bounds.document, level) and best >= bounds.lead * max(rest, default=0.0):
         return WordSource(f"document {int(by_document.argmax()) + 1}", float(best))
@@ -49,16 +57,25 @@ def source_of(by_document: np.ndarray, level: float, together: float, alone: flo
     return WordSource(UNCLEAR, float(best))
 
 
-def citations_of(by_document: np.ndarray, level: float, bounds: Bounds, words: Collection[str]) -> list[Citation]:
+def citations_of(
+    by_document: np.ndarray, level: float, spread: float, bounds: Bounds, words: Collection[str]
+) -> list[Citation]:
     """by_document: (D,) E of each for a sentence. words: the sources of its words."""
     order = np.argsort(-by_document, kind="stable")
     cited = [int(number) for number in order if by_document[number] > max(level, bounds.document)]
-    return [Citation(n + 1, float(by_document[n]), level) for n in cited if f"document {n + 1}" in words]
+    return [Citation(n + 1, float(by_document[n]), level, spread) for n in cited if f"document {n + 1}" in words]
 
 
-def random_level(drawn: np.ndarray, documents: int) -> float:
-    """drawn: (draws,) what texts about something else give; 0 for none, and where chance gives less."""
-    return float(np.fmax(drawn.max(initial=0.0), level_of(drawn, documents))) if len(drawn) else 0.0
+def random_level(drawn: np.ndarray, documents: int) -> tuple[float, float]:
+    """drawn: (draws,) what texts about something else give ▶ the level and its spread; 0 for none, and where chance gives
+    less.
+    """
+    if not len(drawn):
+        return 0.0, 0.0
+    chosen = np.random.default_rng(0).integers(0, len(drawn), (RESAMPLES, len(drawn)))
+    texts = np.vstack([drawn, drawn[chosen]])
+    level, *others = np.fmax(texts.max(axis=1, initial=0.0), level_of(texts, documents))
+    return float(level), float(1.96 * np.std(others))
 
 
 def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[Unit]) -> int | None:

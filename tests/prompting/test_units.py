@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from heval_core.explaining.word_origins import Bounds, source_of, verdict
+from heval_core.citations.annotators.shared.choice import level_of
+from heval_core.explaining.word_origins import Bounds, random_level, source_of, verdict
 from heval_core.prompting.units import LEVELS, Matrix, Unit, summed, units_of
 from heval_core.records import Span
 
@@ -46,8 +47,8 @@ def test_units_cover_every_token_once_and_keep_sums(level):
 
 
 def test_a_source_by_hand():
-    def of(*by_document, level=0.0, together=5.0, alone=-3.0):
-        return source_of(np.array(by_document), level, together, alone, Bounds())
+    def of(*by_document, level=0.0, together=5.0, alone=-3.0, spread=0.0):
+        return source_of(np.array(by_document), level, spread, together, alone, Bounds())
 
     assert of(0.1, 4.0) == ("document 2", 4.0)
     assert of(2.5, 4.0) == ("unclear", 4.0)  # not twice the next one
@@ -56,6 +57,20 @@ def test_a_source_by_hand():
     assert of(0.1, 0.2, together=0.2, alone=-0.8) == ("unclear", 0.2)  # expected with less than a half
     assert of(0.1, 0.2, together=0.4, alone=-0.6) == ("unclear", 0.2)
     assert of(together=0.0) == ("memory", 0.0)
+    # What another twenty texts may change is unclear, whichever source it had.
+    assert [of(0.1, 4.0, level=3.5, spread=spread) for spread in (0.4, 0.6)] == [("document 2", 4.0), ("unclear", 4.0)]
+    assert of(0.1, 0.35, level=0.4, spread=0.1, together=0.2, alone=-0.6) == ("unclear", 0.35)
+
+
+def test_a_random_levels_spread_is_that_of_its_texts():
+    """Reference: levels of texts that are resampled one draw at a time; of equal texts, and of none, there is no spread."""
+    texts = np.random.default_rng(1).gamma(1.0, 1.0, 20)
+    level, spread = random_level(texts, 3)
+    chosen = np.random.default_rng(2)
+    others = [random_level(chosen.choice(texts, 20), 3)[0] for _ in range(400)]
+    assert level == pytest.approx(max(texts.max(), float(level_of(texts, 3))))
+    assert spread == pytest.approx(1.96 * np.std(others), rel=0.2)
+    assert (random_level(np.full(20, 2.0), 2), random_level(np.empty(0), 2)) == ((2.0, 0.0), (0.0, 0.0))
 
 
 def test_a_verdict_by_hand():

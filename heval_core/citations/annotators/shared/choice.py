@@ -93,18 +93,19 @@ def random_levels(weights: np.ndarray) -> np.ndarray:
     return np.array([np.fmax(of_all, level_of(weights[others[:, index], index], len(weights))) for index in range(sentences)])
 
 
-def level_of(null: np.ndarray, passages: int) -> float:
-    """Compute what the best of some passages stays below in 95 of 100 cases, from (n,) values by chance; NaN where n is too
+def level_of(null: np.ndarray, passages: int) -> np.ndarray:
+    """Compute what the best of some passages stays below in 95 of 100 cases, (…, n) values by chance ▶ (…); NaN where n is too
     small.
     """
     from scipy.stats import t
 
-    if len(null) < FEWEST:
-        return float("nan")
-    middle = np.median(null)
-    spread = NORMAL * np.median(np.abs(null - middle))
-    quantile = t.ppf(CONFIDENCE ** (1 / passages), len(null) - 1)
-    return float(middle + quantile * spread * np.sqrt(1 + 1 / len(null)))
+    count = null.shape[-1]
+    if count < FEWEST:
+        return np.full(null.shape[:-1], np.nan)
+    middle = np.median(null, axis=-1)
+    spread = NORMAL * np.median(np.abs(null - middle[..., None]), axis=-1)
+    quantile = t.ppf(CONFIDENCE ** (1 / passages), count - 1)
+    return np.asarray(middle + quantile * spread * np.sqrt(1 + 1 / count))
 
 
 def resting(weights: np.ndarray, levels: np.ndarray) -> np.ndarray:

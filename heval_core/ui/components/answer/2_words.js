@@ -75,7 +75,7 @@ function drawCitations(data, sentence, number, act) {
   return sentence.citations.slice(0, 3).map((citation) => {
     const made = button(`cite ${hueOf(citation.document - 1)}`, `[${citation.document}] `, null, () => act.cite(number, citation.document - 1));
     made.append(element("small", "", nats(citation.nats)));
-    return having(made, { title: `Sentence ${number + 1} loses ${nats(citation.nats)} nats without document ${citation.document}; documents that say nothing of it lose up to ${nats(citation.level)}.` });
+    return having(made, { title: `Sentence ${number + 1} loses ${nats(citation.nats)} nats without document ${citation.document}; documents that say nothing of it lose up to ${nats(citation.level)}${(citation.spread ?? null) === null ? "" : ` ± ${nats(citation.spread)}`}.` });
   }).concat(named);
 }
 
