@@ -208,12 +208,19 @@ def with_chance(row: Fields | None, best: bool = False) -> TableCell:
 QUOTED = "Answers that people wrote: who finds what they copied?"
 _QUOTED_NOTE = (
     "Source: whether a sentence's first choice is a document that people copied from; ties are broken at random. Span's rank: "
-    "1 / rank of the first sentence that a copied span is from. n differs where an explainer has read fewer answers: compare "
-    "the column beside it, the difference to words in common on the same sentences. Intervals are 95 %, over questions."
+    "1 / rank of the first sentence that a copied span is from. Rows over fewer answers stand apart, below the others: "
+    "compare their difference to words in common on the same sentences. Intervals are 95 %, over questions."
 )
 _SOURCE, _RANK = MEASURES["sentence"], MEASURES["span"]
 _LEFT_OUT = {"document": "Leaving out documents", "document(unit=sentence)": "Leaving out sentences"}
-_QUOTED_HEADS = ("source", "source, less words in common", "of words that differ", "span's rank", "sentences, spans")
+_QUOTED_HEADS = (
+    "source",
+    "source, less words in common",
+    "of words that differ",
+    "span's rank",
+    "sentences, spans",
+    "questions",
+)
 
 
 def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
@@ -224,8 +231,10 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
     rows = []
     for (model, dataset), group in cells.groupby(["model", "dataset"]):
         records = {(row["explainer"], row["measure"], row["copied"]): row for row in group.to_dict("records")}
-        of_sources = group[(group["measure"] == _SOURCE) & (group["copied"] == "all")]
-        keys = of_sources.sort_values("value", ascending=False)["explainer"]
+        of_sources = group[(group["measure"] == _SOURCE) & (group["copied"] == "all")].set_index("explainer")
+        counts = of_sources["n"].to_dict()
+        # Only rows over the same answers are in one order.
+        keys = of_sources.sort_values(["n", "value"], ascending=False).index
         for key in sorted(keys, key=lambda key: key in TEXT_CONTROLS):
             whole, apart, span = (records.get((key, *of)) for of in ((_SOURCE, "all"), (_SOURCE, "below .85"), (_RANK, "all")))
             title = _LEFT_OUT.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
@@ -234,9 +243,10 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
                 number_cell(whole, of=("delta", "delta_low", "delta_high")),
                 with_chance(apart),
                 with_chance(span),
-                TableCell(" · ".join(counted(row and row["n"]).main for row in (whole, span))),
+                *(TableCell(" · ".join(counted(row and row[of]).main for row in (whole, span))) for of in ("n", "questions")),
             )
-            rows.append(Row((str(model), names.dataset(str(dataset)), title), numbers, key in TEXT_CONTROLS))
+            fewer = "fewer answers" if counts[key] < max(counts.values()) else ""
+            rows.append(Row((str(model), names.dataset(str(dataset)), title), numbers, key in TEXT_CONTROLS, fewer))
     return Table(
         QUOTED, ("model", "dataset", "explainer"), tuple(map(Head, _QUOTED_HEADS)), tuple(rows), _QUOTED_NOTE, "quoted"
     )

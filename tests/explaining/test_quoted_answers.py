@@ -198,21 +198,23 @@ def test_the_card_names_the_licence():
 
 
 def test_the_table_has_methods_before_controls_with_chance_and_counts(small_store):
-    def cell(explainer, measure, value, copied="all", delta=None):
+    def cell(explainer, measure, value, copied="all", delta=None, n=7):
         own = {"model": "m", "dataset": "quotesum", "explainer": explainer, "measure": measure, "copied": copied}
-        ends = {"low": value - 0.1, "high": value + 0.1, "chance": 0.4, "n": 7, "questions": 5}
+        ends = {"low": value - 0.1, "high": value + 0.1, "chance": 0.4, "n": n, "questions": n - 2}
         return own | {"value": value} | ends | dict.fromkeys(("delta", "delta_low", "delta_high"), delta)
 
     rows = [
         cell(key, "source", value, delta=own)
         for key, value, own in (("lexical", 0.9, None), ("attn", 0.5, -0.4), ("fa", 0.7, -0.2))
     ]
-    rows += [cell("attn", "span_rank", 0.3), cell("fa", "source", 0.6, "below .85")]
+    # Over fewer answers: not in one order with the others, though its number is the highest.
+    rows += [cell("attn", "span_rank", 0.3), cell("fa", "source", 0.6, "below .85"), cell("ig", "source", 0.99, n=3)]
     table = quoted_table(pd.DataFrame(rows), names_of(reader_of(small_store)))
-    assert [(row.titles[-1], row.control) for row in table.rows] == [
-        ("Feature ablation", False),
-        ("Attention", False),
-        ("Lexical overlap", True),
+    assert [(row.titles[-1], row.notes) for row in table.rows] == [
+        ("Feature ablation", ""),
+        ("Attention", ""),
+        ("Integrated gradients", "fewer answers"),
+        ("Lexical overlap", "control"),
     ]
     assert [cell.whole for cell in table.rows[0].cells] == [
         "0.70 [0.60, 0.80] chance 0.40",
@@ -220,5 +222,6 @@ def test_the_table_has_methods_before_controls_with_chance_and_counts(small_stor
         "0.60 [0.50, 0.70] chance 0.40",
         "–",
         "7 · –",
+        "5 · –",
     ]
-    assert table.rows[2].cells[1].whole == "–"  # of words in common beside itself
+    assert table.rows[3].cells[1].whole == "–"  # of words in common beside itself
