@@ -160,7 +160,9 @@ def test_how_often_the_chosen_head_is_needed_most_is_counted_by_question(demo):
 def test_what_the_answer_needs_is_said_in_one_word_and_the_largest_losses_are_named():
     def need(chosen, *lost):
         data = heads.need_data(heads.HeadMap(np.zeros((2, 2)), chosen, "", ""), 5.0, np.array(lost))
-        return "".join(text for _, text in data["told"]), data
+        said = "".join(text for _, text in data["told"])
+        assert f"without {chosen}, all other heads kept as they were, the lead" in said
+        return said.replace(", all other heads kept as they were,", ""), data
 
     told, data = need("L1H0", 1.0, 4.0, 2.0, -0.5)
     assert told == (
