@@ -12,20 +12,22 @@ or a value from pairs of mirrored prompts, no replicates are stored, and the end
 
 import json
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from heval_core.evaluation.cells import cells_of
-from heval_core.evaluation.ranking import ahead
+from heval_core.evaluation.ranking import COMPARED, ROUNDING, ahead, within
 from heval_core.metrics.shared.cell import DEFAULT_K
-from heval_core.metrics.shared.measure import Mean, Measure, SumOfMeans
+from heval_core.metrics.shared.measure import Mean, Measure, SumOfMeans, given_at
 from heval_core.plugins import catalogue
 from heval_core.plugins.measures import headlines
 from heval_core.records import CELL
 from heval_core.records.groups import MEMORY, document_of
 from heval_core.records.regime_keys import ordered_regimes, read_key
+from heval_core.records.vocabulary import BY_CONSTRUCTION
 from heval_core.statistics.bootstrap import resampled_sums
 from heval_core.statistics.bounded import mean_interval
 from heval_core.statistics.values import normalised
@@ -51,7 +53,8 @@ def means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     values: available rows of `cell_metric`, with (resamples,) replicates in the column `drawn`, where there are any. by: the
     columns that make a group. Columns after these: value, low, high (95 %), chance, best; normalised (0 at chance, 1 at best;
     the mean over cells), normalised_low, normalised_high; `ABOVE`; cells; n, the instances in them; interval: `resampled`,
-    `cell` (of the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more).
+    `cell` (of the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more); of what is 1 by
+    construction there is none (`without_sure_intervals`).
     """
     groups = values.groupby(list(by), sort=True) if len(values) else ()
     rows = [dict(zip(by, names, strict=True)) | _mean(group) for names, group in groups]
@@ -135,7 +138,7 @@ WantedParts = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def cells_and_means(
-    results: Reader, chosen: Filter, metric: str, k: int, wanted: Sequence[WantedParts]
+    results: Reader, chosen: Filter, metric: str, k: int, wanted: Sequence[WantedParts], question: str = ""
 ) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
     """A metric's cells, those that are not available too, and for each (parts, by) the means over those that count: see
     `means_of`. by: any of model, dataset, regime and part. Raises HEvalError for an unknown metric.
@@ -144,7 +147,7 @@ def cells_and_means(
     """
     parts = tuple(dict.fromkeys(part for parts_of_mean, _ in wanted for part in parts_of_mean))
     values, controls = values_of(results, chosen, metric, k, parts), controls_of(results)
-    return values.drop(columns="drawn"), [means_of(values, *parts_and_by, controls) for parts_and_by in wanted]
+    return values.drop(columns="drawn"), [means_of(values, *parts_and_by, controls, question) for parts_and_by in wanted]
 
 
 def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Sequence[str]) -> pd.DataFrame:
@@ -166,11 +169,13 @@ def computed_values(values: pd.DataFrame, metric: str, k: int, parts: Sequence[s
     return cells.assign(drawn=cells["drawn"].where(summed))
 
 
-def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str]) -> pd.DataFrame:
+def means_of(
+    values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str], question: str = ""
+) -> pd.DataFrame:
     """The means of some parts over the cells that count: a row for each technique, `by` and explainer.
 
-    whole: whether it has a number in all of these cells, so that it compares with the others. exceeds: those whose
-    numbers, from chance to best where there is a best, its own exceeds (`ranking.ahead`).
+    whole: whether it has a number in all of these cells, so that it compares with the others. exceeds, within: those whose
+    numbers, from chance to best where there is a best, its own exceeds, or is level with (`ranking.ahead`, `within`).
     """
     counted, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(counted["regime"])), "part": parts}
@@ -178,26 +183,47 @@ def means_of(values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], cont
     places = counted.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
     sizes = counted.groupby(keys).size().rename("size").reset_index().join(places, on=keys[:-1])
     table = means(counted, keys).assign(whole=sizes["size"] == sizes["places"])
-    table["exceeds"] = exceeds(table, counted, keys, controls)
-    return table.sort_values(
+    table = table.join(compared(table, counted, keys, controls, question))
+    return without_sure_intervals(table).sort_values(
         keys, key=lambda text: text.map(rank[str(text.name)]) if text.name in rank else text, kind="stable", ignore_index=True
     )
 
 
-def exceeds(table: pd.DataFrame, counted: pd.DataFrame, keys: Sequence[str], controls: Collection[str]) -> list[list[str]]:
-    """By row of a table of `means`, see `means_of`. keys: the last of them is the explainer; the others make a ranking."""
+def without_sure_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """Take the intervals from controls that read the text alone and have the best possible value in every cell.
+
+    The prompts are built so, and other questions would not change it. table: of `means`, with the explainer as a column.
+    """
+    sure = table["explainer"].isin(list(catalogue.explainers(control=True))) & (table["normalised"] > 1 - ROUNDING)
+    ends = [name for name in _NUMBERS if name.endswith(("low", "high"))]
+    interval = table["interval"].mask(sure, BY_CONSTRUCTION)
+    return table.assign(interval=interval, **{name: table[name].mask(sure) for name in ends})
+
+
+def compared(
+    table: pd.DataFrame, counted: pd.DataFrame, keys: Sequence[str], controls: Collection[str], question: str = ""
+) -> pd.DataFrame:
+    """Return `exceeds` and `within` of rows of a table of `means`, see `means_of`: empty for those that do not compare, since
+    they lack cells or are right by construction at the question.
+
+    keys: the last of them is the explainer; the others make a ranking.
+    """
     cells = dict(iter(counted.groupby(list(keys)))) if len(counted) else {}
-    found = pd.Series([[] for _ in table.index], table.index, dtype=object)
-    for _, rows in table[table["whole"]].groupby(list(keys[:-1]) or (lambda _: 0)):
-        names = ("normalised", "normalised_low", "normalised_high") if rows["normalised"].notna().any() else VALUE
+    found = pd.DataFrame({name: pd.Series([[] for _ in table.index], table.index, dtype=object) for name in COMPARED})
+    compares = table["whole"] & ~table["explainer"].map(partial(given_at, question)).astype(bool)
+    for _, rows in table[compares].groupby(list(keys[:-1]) or (lambda _: 0)):
+        scale = rows["normalised"].notna().any()
+        names = ("normalised", "normalised_low", "normalised_high") if scale else VALUE
         numbers = rows.set_index("explainer")[list(names)].set_axis(VALUE, axis=1)
         drawn = dict[str, np.ndarray]()
         for row in rows[list(keys)].itertuples(index=False, name=None):
             if (resampled := drawn_of(cells[row])) is not None:
-                drawn[row[-1]] = (resampled if names is VALUE else scaled(cells[row], resampled)).mean(axis=1)
-        by_key = ahead(numbers, drawn, controls)
-        found[rows.index] = [by_key.get(key, []) for key in rows["explainer"]]
-    return list(found)
+                drawn[row[-1]] = (scaled(cells[row], resampled) if scale else resampled).mean(axis=1)
+        relations = ahead(numbers, drawn, controls), within(numbers, drawn) if scale else {}
+        for name, by_key in zip(COMPARED, relations, strict=True):
+            lists = [by_key.get(key, []) for key in rows["explainer"]]
+            found.loc[rows.index, name] = pd.Series(lists, rows.index, dtype=object)
+    return found
 
 
 def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cells: pd.DataFrame) -> dict[Any, np.ndarray]:
@@ -258,6 +284,6 @@ def headline(values_of: Callable[[Measure, int], pd.DataFrame], controls: Collec
     tables = []
     for question, measure in headlines().items():
         k = measure.at(DEFAULT_K)
-        rows = means_of(values_of(measure, k), measure.together, (), controls)
+        rows = means_of(values_of(measure, k), measure.together, (), controls, question)
         tables.append(rows[rows["whole"].astype(bool)].assign(question=question, metric=measure.metric, k=k))
     return pd.concat(tables)[TABLES["headline"].names]

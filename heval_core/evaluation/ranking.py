@@ -28,6 +28,10 @@ from heval_core.records.vocabulary import counted, listed
 from heval_core.statistics.correlation import holm
 
 LEVEL = 0.05
+# Columns of tables: those whose numbers a row's own exceeds, and is level with.
+COMPARED = ("exceeds", "within")
+# Within which numbers from chance (0) to best (1) are equal.
+MARGIN = 0.05
 ROUNDING = 1e-9
 # Standard errors from a number to the end of its 95 % interval.
 _REACH = 1.959964
@@ -60,6 +64,24 @@ def ahead(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray], controls: Collect
     return above
 
 
+def within(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
+    """Return key ▶ those that its number is level with: the interval of the difference lies inside MARGIN on both sides.
+
+    rows, drawn: see `ahead`. Replicates that do not differ at all say nothing of the error; intervals then do.
+    """
+    known = rows.dropna(subset="value")
+    values = dict(zip(known.index, known[["value", "low", "high"]].to_numpy(dtype=float), strict=True))
+    level: dict[str, list[str]] = {key: [] for key in values}
+    for pair in combinations(values, 2):
+        higher, lower = sorted((values[key] for key in pair), key=lambda ends: -ends[0])
+        paired = _error(drawn[pair[0]] - drawn[pair[1]]) if {*pair} <= drawn.keys() else np.nan
+        alone = float(np.hypot(higher[2] - higher[0], lower[0] - lower[1]))
+        if higher[0] - lower[0] + (_REACH * paired if paired > ROUNDING else alone) < MARGIN:
+            for key, other in (pair, pair[::-1]):
+                level[key].append(other)
+    return level
+
+
 def _p(pair: tuple[str, str], values: Mapping[str, np.ndarray], drawn: Mapping[str, np.ndarray]) -> float:
     if {*pair} <= drawn.keys():
         return p_of(values[pair[0]][0] - values[pair[1]][0], drawn[pair[0]] - drawn[pair[1]])
@@ -69,8 +91,12 @@ def _p(pair: tuple[str, str], values: Mapping[str, np.ndarray], drawn: Mapping[s
 
 def p_of(difference: float, drawn: np.ndarray) -> float:
     """Compute the two-sided p of a difference with (resamples,) replicates; 1 where these are not known."""
+    return _normal(difference, _error(drawn))
+
+
+def _error(drawn: np.ndarray) -> float:
     known = drawn[np.isfinite(drawn)]
-    return _normal(difference, float(np.std(known, ddof=1)) if len(known) > 1 else np.nan)
+    return float(np.std(known, ddof=1)) if len(known) > 1 else np.nan
 
 
 def _normal(difference: float, error: float) -> float:
@@ -94,12 +120,14 @@ def with_exceeds(rows: Sequence[dict[str, Any]], key: str, by: Sequence[str]) ->
 class Ranking(NamedTuple):
     """bands: of the methods with a number, the best first. controls: those that no method is ahead of, the highest first.
     better: those of them that are ahead of the best. below: methods whose whole interval lies on the wrong side of chance.
+    level: whether the best are all level, see `within`.
     """
 
     bands: tuple[tuple[str, ...], ...] = ()
     controls: tuple[str, ...] = ()
     better: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
+    level: bool = False
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -123,6 +151,15 @@ class Ranking(NamedTuple):
         """The best, where there is anybody that they could be better than."""
         return self.best if len(self.methods) > 1 else ()
 
+    @property
+    def alike(self) -> str:
+        """What sentences say of several that are best."""
+        return f"level within {MARGIN}" if self.level else "not told apart"
+
+    def alike_with(self, others: str) -> str:
+        """Say the same of one of the best. others: the others, named."""
+        return f"{self.alike} {'with' if self.level else 'from'} {others}"
+
 
 def ranking(
     rows: pd.DataFrame,
@@ -134,8 +171,9 @@ def ranking(
 ) -> Ranking:
     """Rank methods. rows: one a method, over the same cells.
 
-    exceeds: whose numbers its own exceeds (see `ahead`), by default by intervals. best: `high`, `low`, or `zero`, of which a
-    mean near chance may hide two of opposite sign, so that nobody is best. of: the columns of a number and its ends.
+    exceeds: whose numbers its own exceeds (see `ahead`), by default by intervals; within: see there. best: `high`, `low`, or
+    `zero`, of which a mean near chance may hide two of opposite sign, so that nobody is best. of: the columns of a number and
+    its ends.
     """
     if best == "zero":
         return Ranking()
@@ -160,7 +198,12 @@ def ranking(
     reach = [key for key in ranked.index if key in controls and methods and not any(key in above[name] for name in methods)]
     below = [key for key in methods if ranked["high"][key] < ranked["chance"][key]]
     better = [key for key in reach if methods[0] in above[key]]
-    return Ranking(tuple(bands), tuple(reach), tuple(better), tuple(below))
+    equal = bool(bands) and "within" in rows and _all_level(bands[0], rows.set_index(key)["within"])
+    return Ranking(tuple(bands), tuple(reach), tuple(better), tuple(below), equal)
+
+
+def _all_level(band: Sequence[str], within: Mapping[str, Collection[str]]) -> bool:
+    return all(other in within[first] for first, other in combinations(band, 2))
 
 
 def _turned(above: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
@@ -174,12 +217,13 @@ def clauses(rankings: Mapping[str, Ranking], name: NameOf) -> list[str]:
     rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold.
     """
     ranked = {task: task_ranking for task, task_ranking in rankings.items() if task_ranking.methods}
-    bands: dict[tuple[frozenset[str], bool], list[str]] = {}
-    for task, task_ranking in ranked.items():
-        bands.setdefault((frozenset(task_ranking.best), len(task_ranking.methods) == 1), []).append(task)
+    bands: dict[tuple[frozenset[str], bool, bool], list[str]] = {}
+    for task, own in ranked.items():
+        bands.setdefault((frozenset(own.best), len(own.methods) == 1, own.level), []).append(task)
     texts = []
-    for (band, alone), tasks in bands.items():
-        verb = "is the only method" if alone else "is best" if len(band) == 1 else "are level"
+    for (band, alone, _), tasks in bands.items():
+        tied = f"are {ranked[tasks[0]].alike}"
+        verb = "is the only method" if alone else "is best" if len(band) == 1 else tied
         texts.append(f"{who(ranked[tasks[0]].best, name)} {verb} at {_listed(tasks)}")
     for where, controls in _by_places({task: own.better for task, own in ranked.items()}).items():
         texts.append(f"{_controls(controls, name)} {'is' if len(controls) == 1 else 'are'} better than the best at {where}")

@@ -129,3 +129,16 @@ def source_notes(reader: Reader) -> Iterator[str]:
             f"{len(one):,} answers with several mentions: {one['same'].mean():.2f} [{low:.2f}, {high:.2f}], chance "
             f"{(1 / one['mentions']).mean():.2f}"
         )
+
+
+def replaced_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
+    """Per group of answers to one document, how often a label without deletion is the same: n, questions, share, low, high.
+
+    With other answers put in the places of the given one (table `source`) an answer from the document (C) changes, and one
+    from memory (M) stays. low, high: 95 %, over questions. Without rows where no sources were computed.
+    """
+    rows = []
+    for group, own in reader.replaced_counts(chosen).groupby("group"):
+        share = Sums(own["same"].to_numpy(float), own["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
+        rows.append((group, share.n, share.questions, share.value, *share.interval()))
+    return pd.DataFrame(rows, columns=["group", "n", "questions", "share", "low", "high"])

@@ -14,12 +14,12 @@ from heval_core.evaluation.comparisons import against, tally
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.front import Front, PlottedPoint, Ticks, ends
-from heval_core.figures.measures import SCALED
+from heval_core.figures.measures import GIVEN, NOT_RANKED, SCALED, given_sentence
 from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
 from heval_core.present.names import ALL, Names, short_model
-from heval_core.present.numbers import COST, P, change, interval_of, number, passes, short, so_many
+from heval_core.present.numbers import COST, MISSING, P, change, interval_of, number, passes, short, so_many
 from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, crossed, number_cell
 from heval_core.records.vocabulary import DECOYS
 from heval_core.records.vocabulary import counted as in_words
@@ -92,11 +92,14 @@ def _figure(
         hint, id = names.meaning("explainer", explainer.key), (explainer.key, ALL_QUESTIONS, ALL)
         row = dots.DotRow(explainer.key, explainer.title, explainer.control, hint, colour(explainer.key), id=id)
         mean, best = number(means.get(explainer.key)), explainer.key in overall.bold
+        mean += GIVEN if mean != MISSING and board.given(explainer.key) else ""
         rows.append(replace(row, rank=ranks.get(explainer.key, ""), mean=mean, best=best) if ranked else row)
     panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in titled_columns]
     legend = [("dot", "mean, 95 % interval"), *([("cell", "one model")] if len(board.models) > 1 else [])]
     if any("–" in row.rank for row in rows):
         legend.append(("rank", "same rank: the first is not ahead of the others (paired, Holm)"))
+    if any(slot.text.endswith(GIVEN) for panel in panels for slot in panel.slots):
+        legend.append(("given", NOT_RANKED))
     axis = axis_over(rows, panels, "high", ((0.0, "guessing"), (1.0, "best")), scaled=True)
     return DotFigure(title, rows, panels, axis, () if compact else legend, compact=compact)
 
@@ -109,9 +112,10 @@ def _panel(board: Board, column: BoardColumn, title: str, hint: str, *, ticks: b
     best, by_explainer = board.ranking(column).bold, {str(row["explainer"]): row for row in values.to_dict("records")}
     slots = [_slot(row.key, row.title, column, by_explainer.get(row.key), single, row.key in best) for row in board.rows]
     models = board.models_at(column)
-    count = f"{int(values['n'].max()) if len(values) else 0:,}"
+    count = so_many(board.questions_of[column.key], "question")
+    hint = f"{hint}; {count}, {so_many(values['n'].max(), 'instance')}"
     alone = short_model(models[0]) if len(models) == 1 < len(board.models) else ""
-    note = f"n = {count}{alone and ', '}{alone}" if ticks or not alone else f"{alone}, {count}"
+    note = f"{count}{alone and ', '}{alone}" if ticks or not alone else alone
     return Panel(title, slots, note, hint, chance=0.0)
 
 
@@ -122,13 +126,15 @@ def _slot(key: str, title: str, column: BoardColumn, mean: Fields | None, single
         lacking = () if mean is None or pd.isna(mean["value"]) else (valued(mean, column.measure),)
         return Slot(missing=Dot(0.0, (title, *lacking, why), (key, column.key, ALL)))
 
+    mark, about_mark = (GIVEN, (NOT_RANKED,)) if column.measure.given(key) else ("", ())
+
     def dot(row: Fields, where: str, model: str, low: float = math.nan, high: float = math.nan) -> Dot:
-        about = (f"{title} · {where}", valued(row, column.measure), counted(row))
+        about = (f"{title} · {where}", valued(row, column.measure), counted(row), *about_mark)
         return Dot(row["value"], about, (key, column.key, model), low, high)
 
     rows = single[single["explainer"] == key].to_dict("records")
     cells = tuple(dot(row, row["model"], row["model"]) for row in rows)
-    return Slot((dot(mean, column.title, ALL, mean["low"], mean["high"]),), cells, number(mean["value"]), best)
+    return Slot((dot(mean, column.title, ALL, mean["low"], mean["high"]),), cells, number(mean["value"]) + mark, best)
 
 
 def valued(row: Fields, measure: Measure, *, scaled: bool = True) -> str:
@@ -177,7 +183,7 @@ def front_figure(board: Board) -> Front | None:
     rows = board.quality[board.quality["explainer"].isin(list(board.methods)) & board.quality["whole_passes"].notna()]
     if len(rows) < 2:
         return None
-    controls = board.quality[board.quality["explainer"].isin(list(board.controls))]
+    controls = board.quality[board.quality["explainer"].isin([key for key in board.controls if not board.given(key)])]
     level = controls.loc[controls["value"].idxmax()] if len(controls) else None
     values = [*rows["value"], *rows["low"].dropna(), *rows["high"].dropna(), *([] if level is None else [level["value"]])]
     least = min(values)
@@ -221,6 +227,7 @@ def _point(row: Fields, board: Board) -> PlottedPoint:
     key, value, x = str(row["explainer"]), float(row["value"]), -math.log10(row["whole_passes"])
     about = [board.titles[key], f"quality {interval_of(row)}", f"{passes(row['whole_passes'])} over the prompt"]
     about += ["on the front: no other method is as good and as cheap"] if row["on_front"] else []
+    about += [NOT_RANKED] if board.given(key) else []
     id, around = (key, ALL_QUESTIONS, ALL), ends(value, row["low"], row["high"])
     return PlottedPoint(id, board.titles[key], tuple(about), x, value, (x, x), around, colour(key), bool(row["on_front"]))
 
@@ -273,7 +280,14 @@ def _note(board: Board) -> str:
     times = f" ms: {TIMES}" if board.timed else ""
     values = board.values
     lacking = _LACKING if len(values) and (values["reason"].ne("") & values["value"].notna()).any() else ""
+    lacking += "".join(f" {sentence}" for sentence in given_sentences(board))
     return f"Explainers over {of}. {_SCALED}{_INTERVALS}{lacking}{_MAIN}{times} {of_faithfulness(board)}".strip()
+
+
+def given_sentences(board: Board) -> list[str]:
+    """Say of each question at which rows are right by construction why they are."""
+    columns = [column for column in board.questions if any(column.measure.given(row.key) for row in board.rows)]
+    return [f"{column.title} {given_sentence(column.measure)}" for column in columns]
 
 
 def of_faithfulness(board: Board) -> str:
@@ -301,14 +315,21 @@ def _of_column(board: Board, column: BoardColumn) -> _Part:
     cells = {}
     for row in values[values["column"] == column.key].to_dict("records"):
         about = "; ".join(filter(None, (valued(row, column.measure, scaled=column.scaled), counted(row), row["reason"])))
+        about += f"; {NOT_RANKED}" if column.measure.given(row["explainer"]) else ""
         lacking, why = "*" if row["reason"] else "", {"unavailable": row["reason"]}
+        lacking += GIVEN if column.measure.given(row["explainer"]) else ""
         cells[row["explainer"]] = number_cell(row | why, mark=lacking, why=about, best=row["explainer"] in best)
     return Head(column.title if column.scaled else f"{column.title}, {column.measure.shown_unit}", hint), cells
 
 
 def _quality(board: Board) -> _Part:
     best, rows = board.overall.bold, board.quality.to_dict("records")
-    cells = {str(row["explainer"]): number_cell(row, best=row["explainer"] in best) for row in rows}
+    cells = {
+        str(row["explainer"]): number_cell(
+            row, mark=GIVEN if board.given(row["explainer"]) else "", best=row["explainer"] in best
+        )
+        for row in rows
+    }
     return Head("mean", "Of the questions in this table, from chance (0) to best (1)"), cells
 
 

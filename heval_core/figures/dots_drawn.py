@@ -297,6 +297,7 @@ _SIGNS = {
     "control": (18, {8: [_CONTROL]}),
     "missing": (20, {8: [_MISSING]}),
     "chance": (14, {8: [Mark("line", "chance", 0, -8, 0, 8)]}),
+    "given": (14, {8: [Mark("text", "faint", 0, 5, text="†", anchor="middle")]}),
 }
 
 

@@ -13,7 +13,7 @@ from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures.dots import Dot, DotFigure, DotRow, Panel, Slot, axis_over
 from heval_core.figures.outcomes import in_regime_order
 from heval_core.figures.palette import colour, in_order
-from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.plugins.measures import part_title
 from heval_core.present.html import render
 from heval_core.present.names import ALL, Names, part_words, regime_meaning, regime_title
@@ -24,6 +24,8 @@ from heval_core.records.regime_keys import ordered_regimes
 from heval_core.statistics.values import normalised
 
 _AT = ("at", "at_low", "at_high")
+# Of a number that is right by construction, and said of it.
+GIVEN, NOT_RANKED = "†", "right by construction, not ranked"
 SCALED = "of 1 (0 = guessing)"
 _OVERALL = "mean of the"
 _WRONG = "Numbers whose whole interval lies on the wrong side of chance"
@@ -94,11 +96,12 @@ class Measured:
         return self.measure.best != "zero" and bool(pd.notna(self.overall["normalised"]).any())
 
     def ranking(self, means: pd.DataFrame, controls: Collection[str]) -> Ranking:
-        """Rank those means that are over all cells that count.
+        """Rank those means that are over all cells that count, of explainers that are not right by construction.
 
         In whatever unit they are shown, it is that from chance to best, where there is one, as on the board.
         """
-        whole = self.in_unit(means[means["whole"].astype(bool)], self.can_be_scaled)
+        compare = means["whole"].astype(bool) & ~means["explainer"].map(self.measure.given).astype(bool)
+        whole = self.in_unit(means[compare], self.can_be_scaled)
         return ranking(whole, controls, "high" if self.can_be_scaled else self.measure.best, _AT, chance="at_chance")
 
     def ranked(self, explainers: Sequence[str]) -> list[str]:
@@ -137,10 +140,19 @@ class Measured:
         wrong = known["above_low"] > 0 if self.measure.best == "low" else known["above_high"] < 0
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
 
+    def mark(self, explainer: str) -> str:
+        """What stands behind an explainer's numbers."""
+        return GIVEN if self.measure.given(explainer) else ""
+
     def in_words(self, row: Fields) -> str:
         """Say `0.38 [0.37, 0.39] of 1 (0 = guessing)`, or with its unit and chance. row: see `in_unit`."""
         words = f"{interval_of(row, of=_AT)} {self.unit}"
         return words if self.scaled or self.measure.paired else f"{words} (chance {number(row['at_chance'])})"
+
+
+def given_sentence(measure: Measure) -> str:
+    """Say what the mark of numbers that are right by construction means."""
+    return f"{GIVEN} {NOT_RANKED}: {QUESTIONS[measure.question].why}."
 
 
 def row_of(key: str, names: Names) -> DotRow:
@@ -169,9 +181,9 @@ def figure_of(measured: Measured, explainers: Sequence[str], names: Names) -> Do
             means, every = parts.get((regime, row.key), []), cells.get((regime, row.key), [])
             dots = tuple(_dot(mean, measured, names) for mean in means)
             single = tuple(_dot(cell, measured, names) for cell in every if several and not pd.isna(cell["at"]))
-            text = number(float(of_regime["at"][row.key])) if row.key in of_regime.index else ""
+            text = number(float(of_regime["at"][row.key])) + measured.mark(row.key) if row.key in of_regime.index else ""
             slots.append(Slot(dots, single, text, row.key in best, None if dots else _missing(row, regime, every, chance)))
-        note = f"n = {of_regime['n'].max():,} in {so_many(of_regime['cells'].max(), 'cell')}"
+        note = f"{of_regime['n'].max():,} instances in {so_many(of_regime['cells'].max(), 'cell')}"
         panels.append(Panel(regime_title(regime), slots, note, regime_meaning(regime), chance))
     words = ((0.0, "guessing"), (1.0, "best")) if measured.scaled else ((0.0, "random"),) * measured.measure.paired
     axis = axis_over(rows, panels, measured.measure.best, words, scaled=measured.scaled)
@@ -205,10 +217,12 @@ def _dot(row: Fields, measured: Measured, names: Names) -> Dot:
     mean = "model" not in row
     id = (row["explainer"], *((ALL, ALL) if mean else (row["model"], row["dataset"])), row["regime"], row["part"])
     count = f"{int(row['n']):,} instances"
+    given = (NOT_RANKED,) if measured.measure.given(id[0]) else ()
     about = (
         f"{names.explainer(id[0])} · {names.location(*id[1:])}",
         measured.in_words(row),
         f"mean over {row['cells']} cells, {count}" if mean else count,
+        *given,
     )
     second = measured.in_parts and row["part"] != measured.measure.parts[0]
     if not mean:
@@ -243,7 +257,8 @@ def measure_table(measured: Measured, names: Names, k: int = 0, *, parts: bool =
     for key in measured.explainers(names.controls):
         nothing = {"at": None, "unavailable": reasons.get(key)}
         of_columns = (column.means.loc[key].to_dict() if key in column.means.index else nothing for column in columns)
-        row = [number_cell(mean, of=_AT, best=key in column.best) for column, mean in zip(columns, of_columns, strict=True)]
+        cells_of = zip(columns, of_columns, strict=True)
+        row = [number_cell(mean, of=_AT, mark=measured.mark(key), best=key in column.best) for column, mean in cells_of]
         ran = f"in {int(cells[key])} of {int(cells.max())} cells" if key in cells.index and key in measured.few else ""
         if not biased:
             known = key in measured.wrong_side.index
@@ -292,11 +307,12 @@ def _note(measured: Measured, columns: Sequence[_Column], names: Names) -> str:
     parts += [_BOUND] if any((means["interval"] == "bound").any() for means in by_title.values()) else []
     parts += [] if measured.scaled else [f"{'The random control itself' if measure.paired else 'Chance'}: {chance}."]
     parts += [IN_BOLD] if any(column.best for column in columns) else []
+    parts += [given_sentence(measure)] if any(measured.mark(key) for key in measured.cells["explainer"].unique()) else []
     return " ".join(parts)
 
 
 def cells_table(cells: pd.DataFrame) -> Table:
-    """Return every cell: one row for each with its part, measure and k; n, the chance level(s), and a number for each
+    """Return every cell: one row for each with its part, measure and k; its instances, chance level(s), and a number for each
     explainer.
     """
     if cells.empty:
@@ -315,7 +331,7 @@ def cells_table(cells: pd.DataFrame) -> Table:
         about.append(TableCell(span([row["chance"] for row in per_explainer.values()], EXACT)))
         titles = tuple(titled.get(key, str)(value) for key, value in zip(names, values, strict=True) if key in keys)
         rows.append(Row(titles, (*about, *(_with_n(per_explainer.get(key), n) for key in explainers))))
-    heads = ["n", *(["groups"] if grouped else []), "chance", *explainers]
+    heads = ["instances", *(["groups"] if grouped else []), "chance", *explainers]
     return Table("Every cell", tuple(keys), tuple(Head(head, left=head == "groups") for head in heads), tuple(rows))
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.records.vocabulary import BY_CONSTRUCTION
+
 MISSING, MINUS = "–", "−"
 # What a number and the ends of its interval are called in tables.
 VALUE = ("value", "low", "high")
@@ -134,7 +136,8 @@ def interval(value: float | None, low: float | None, high: float | None, unit: F
 def interval_of(row: Mapping[Any, Any], unit: Format = SCORE, of: Sequence[str] = VALUE, *, signed: bool = False) -> str:
     """Write the value of a table's row with its interval. of: the names of the three."""
     value, low, high = (row[name] for name in of)
-    return interval(value, low, high, unit, signed=signed)
+    sure = f" {BY_CONSTRUCTION}" if row.get("interval") == BY_CONSTRUCTION else ""
+    return interval(value, low, high, unit, signed=signed) + sure
 
 
 def span(values: Iterable[float], unit: Format = SCORE) -> str:

@@ -28,6 +28,7 @@ from heval_core.present.numbers import (
     decimals,
     number,
 )
+from heval_core.records.vocabulary import BY_CONSTRUCTION
 
 # Which cells are bold, everywhere: see `evaluation.ranking`.
 IN_BOLD = "Bold: the best, and all on its side of chance that it is not ahead of (paired, Holm, p < .05)."
@@ -218,7 +219,8 @@ def number_cell(row: Fields | None, unit: Format = SCORE, of: Sequence[str] = VA
     if row is None or pd.isna(row[of[0]]):
         return TableCell(why=reason(row))
     value, low, high = (None if pd.isna(row[name]) else float(row[name]) for name in of)
-    return TableCell(value=value, low=low, high=high, unit=unit, **more)
+    sure = {"beside": BY_CONSTRUCTION} if row.get("interval") == BY_CONSTRUCTION else {}
+    return TableCell(value=value, low=low, high=high, unit=unit, **sure | more)
 
 
 def reason(row: Fields | None) -> str:

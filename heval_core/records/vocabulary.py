@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from heval_core.records.groups import document_of
 
+# In place of the interval of what other questions would not change.
+BY_CONSTRUCTION = "by construction"
+
 
 class Term(NamedTuple):
     """A word that people meet.

@@ -106,7 +106,8 @@ def _ks(plan: Plan, measure: Measure) -> tuple[int, ...]:
 
 def _measured(results: Reader, measure: Measure, k: int, regimes: tuple[str, ...]) -> Iterator[tuple[str, Measured]]:
     if regimes:
-        cells, means = cells_and_means(results, Filter(regime=regimes), measure.metric, k, wanted_of(measure))
+        chosen = Filter(regime=regimes)
+        cells, means = cells_and_means(results, chosen, measure.metric, k, wanted_of(measure), measure.question)
         for technique in dict.fromkeys(means[0]["technique"]):
             frames = [frame[frame["technique"] == technique] for frame in (of_measure(cells, measure), *means)]
             yield technique, Measured(measure, *frames)

@@ -95,8 +95,8 @@ class Reader(InstanceQueries, CitationQueries):
         """Count per dataset and relation: questions asked, and those kept for at least one model and regime."""
         return self.under(
             chosen,
-            "SELECT dataset, relation, count(DISTINCT fact_id) AS questions, "
-            "count(DISTINCT fact_id) FILTER (dropped_because IS NULL) AS kept, count(DISTINCT subject) AS subjects "
+            f"SELECT dataset, relation, count(DISTINCT {QUESTION}) AS questions, "
+            f"count(DISTINCT {QUESTION}) FILTER (dropped_because IS NULL) AS kept, count(DISTINCT subject) AS subjects "
             "FROM instance WHERE {} GROUP BY ALL ORDER BY dataset, questions DESC, relation",
             by=CELL,
         )
@@ -146,6 +146,14 @@ class Reader(InstanceQueries, CitationQueries):
             heads,
         )
 
+    def questions(self, chosen: Filter) -> pd.DataFrame:
+        """Return which questions explained instances ask: distinct model, dataset, regime, group and question."""
+        return self.under(
+            chosen,
+            f'SELECT DISTINCT model, dataset, regime, "group", {QUESTION} AS question FROM instance '
+            "WHERE dropped_because IS NULL AND instance_id IN (SELECT instance_id FROM attribution) AND {} ORDER BY ALL",
+        )
+
     def pattern_counts(self, chosen: Filter) -> pd.DataFrame:
         """Count per dataset, technique, explainer and question: n instances, the number of each pattern, and the same by
         chance.
@@ -179,6 +187,17 @@ class Reader(InstanceQueries, CitationQueries):
             "avg(is_source::INTEGER) FILTER (hidden_lost = most) AS same "
             "FROM (SELECT *, max(hidden_lost) OVER (PARTITION BY instance_id) AS most FROM source) "
             "JOIN instance USING (instance_id) GROUP BY ALL ORDER BY ALL"
+        )
+
+    def replaced_counts(self, chosen: Filter) -> pd.DataFrame:
+        """Count per group and question: n, the answers to one document whose mentions there were replaced, and same, how many
+        of them then changed (C) or stayed (M).
+        """
+        return self.under(
+            chosen,
+            f'SELECT "group", dataset, {QUESTION} AS question, count(*) AS n, '
+            "count(*) FILTER ((together = 'stays') = (\"group\" = 'M')) AS same FROM source JOIN instance USING (instance_id) "
+            "WHERE mention = 0 AND together IS NOT NULL AND \"group\" IN ('C', 'M') AND {} GROUP BY ALL ORDER BY ALL",
         )
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:

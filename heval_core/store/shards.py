@@ -31,7 +31,7 @@ from heval_core.store.kinds import FLOATS, KINDS, ShardKind
 
 FORMAT = 2
 # The format of the published results file (schema.sql).
-PUBLISHED_FORMAT = 17
+PUBLISHED_FORMAT = 18
 POINTER = "current.json"
 EVENTS = "events.jsonl"
 

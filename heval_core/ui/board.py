@@ -12,29 +12,31 @@ import streamlit as st
 from heval_core.evaluation.board import making
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
-from heval_core.evaluation.board.records import ASKED, Board, BoardColumn
+from heval_core.evaluation.board.records import ASKED, MEASURED_ON, Board, BoardColumn
 from heval_core.evaluation.comparisons import against, tally
-from heval_core.evaluation.usable import FEWEST
+from heval_core.evaluation.ranking import COMPARED
+from heval_core.evaluation.usable import FEWEST, replaced_agreement
 from heval_core.figures import front
 from heval_core.figures.board import (
     ALL_QUESTIONS,
     by_prompts,
     by_question,
     front_figure,
+    given_sentences,
     harder_table,
     main_table,
     pair_figure,
     pairs_table,
 )
 from heval_core.figures.dots_drawn import FigurePart, as_drawing
-from heval_core.figures.measures import picked_html
+from heval_core.figures.measures import NOT_RANKED, picked_html
 from heval_core.folders import program
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.html import plain, render
 from heval_core.present.names import ALL
-from heval_core.present.numbers import COST, EXACT, interval, number, passes, so_many
+from heval_core.present.numbers import COST, EXACT, SHARE, interval, interval_of, number, passes, so_many
 from heval_core.records import TECHNIQUE
-from heval_core.records.groups import compared_groups, context_groups
+from heval_core.records.vocabulary import listed
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
@@ -47,8 +49,6 @@ NOTHING = (
     "No explainer ran on what these filters leave. Remove a filter above, or run the batch job with `--explainers fa,ig,attn` "
     "and publish; this page then compares them by the three questions and by cost."
 )
-# Question ▶ the groups of the instances that its measure is of.
-MEASURED_ON = {"RQ1": compared_groups(1), "RQ2": compared_groups(2), "RQ3": (*context_groups(1), *context_groups(2))}
 
 
 def board_of(results: Reader, chosen: Filter) -> Board | None:
@@ -79,7 +79,7 @@ def draw_overall(results: Reader, chosen: Filter, board: Board) -> None:
             parts.append(FigurePart(front.as_drawing(quality, 400, 430), "Quality against cost", note))
         with st.container(key="board_figures"):
             MARK.draw("board_figure", *parts)
-        without_numbers(results, board)
+        without_numbers(results, chosen, board)
     with _numbers("table, CSV, Parquet, LaTeX") as box:
         if box.open:
             draw_table(results, main_table(board), exported_board(board), "board", {"filter": str(chosen)})
@@ -112,10 +112,23 @@ def _facts(board: Board) -> list[tuple[str, str]]:
     return facts
 
 
-def without_numbers(results: Reader, board: Board) -> None:
-    """List the questions that these results cannot answer, with the reason; and those that rest on under half of what was
-    asked.
+# What answers of a group do that are of that group by replacement too.
+_ENDS = ("share", "low", "high")
+_REPLACED = {
+    "C": "of the document’s {n:,} answers change ({questions:,} questions)",
+    "M": "of memory’s {n:,} stay ({questions:,})",
+}
+
+
+def without_numbers(results: Reader, chosen: Filter, board: Board) -> None:
+    """List where rows are right by construction; the questions that these results cannot answer, with the reason; and those
+    that rest on under half of what was asked.
     """
+    if given := given_sentences(board):
+        rows = query(results, replaced_agreement, chosen).to_dict("records")
+        shares = [f"{interval_of(row, SHARE, _ENDS)} {_REPLACED[row['group']].format_map(row)}" for row in rows]
+        given += [f"Told by another answer in its place instead of deletion: {listed(shares)}."] if shares else []
+        st.caption(plain(" ".join(given)))
     titles = {question.title for question in QUESTIONS.values()}
     if sentences := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in board.absent if title in titles]:
         st.caption(" ".join(sentences))
@@ -162,7 +175,7 @@ def _of_column(board: Board, column: BoardColumn, key: str, model: str) -> str:
     if not rows or pd.isna(rows[0]["value"]):
         return f"{column.title}: not available, {rows[0]['reason'] if rows else 'not run here'}"
     lacking = f"; {rows[0]['reason']}" if rows[0]["reason"] else ""
-    return f"{column.title} {interval(rows[0]['value'], rows[0]['low'], rows[0]['high'])}{lacking}"
+    return f"{column.title} {interval_of(rows[0])}{lacking}"
 
 
 def _of_mean(board: Board, key: str) -> str:
@@ -170,7 +183,8 @@ def _of_mean(board: Board, key: str) -> str:
     if not rows:
         return "no mean: it lacks cells"
     rank, row, record = board.overall.ranks().get(key), rows[0], board.record(key)
-    parts = [f"rank {rank}" if rank else "control", f"mean {interval(row['value'], row['low'], row['high'])}"]
+    unranked = NOT_RANKED if board.given(key) else "control"
+    parts = [f"rank {rank}" if rank else unranked, f"mean {interval(row['value'], row['low'], row['high'])}"]
     parts += [passes(board.passes[key])] if key in board.passes else []
     parts += ["won {}, tied {}, lost {}".format(*record)] if record and rank else []
     return " · ".join(parts)
@@ -198,7 +212,7 @@ def exported_board(board: Board) -> pd.DataFrame:
         board.values["explainer"].isin(list(board.controls)),
         board.values["explainer"].map(board.overall.ranks()),
     )
-    values = board.values.assign(control=controls, rank=ranks).drop(columns="exceeds")
+    values = board.values.assign(control=controls, rank=ranks).drop(columns=list(COMPARED))
     return values.join(costs, on="explainer").join(front, on="explainer")
 
 
@@ -267,6 +281,7 @@ def _on_the_mean(board: Board, first: str, second: str, names: dict[str, str]) -
         holds, phrase = ranks[0] != ranks[1], "both rank {}" if ranks[0] == ranks[1] else "ranks {} and {}"
     else:
         holds, phrase = any(key in means["exceeds"][other] for key, other in ((first, second), (second, first))), "a control"
+        phrase = NOT_RANKED if board.given(first) or board.given(second) else phrase
     where = f"{number(abs(apart), EXACT)} {'ahead of' if apart > 0 else 'behind'} {plain(names[second])}"
     sure = "which holds over the same questions" if holds else "which may be chance"
     return f"Over the mean **{plain(names[first])}** is {where}, {sure} ({phrase.format(*ranks)})."

@@ -150,9 +150,9 @@ def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[st
                 f"{_SHORT.get(measure, 'share')} {value}{beside}" + ("" if shared else f", by {best[writer]}"),
             )
         if rivals := [key for key in ranks.controls if not names.control(key)]:
-            how, than = ("better", "than") if rivals[0] in ranks.better else ("as well", "as")
-            how, rival = f"{how} {than} that reader" if ahead else how, rows.loc[(writer, rivals[0])]["value"]
-            clause += f"; but the explainer {plain(names.annotator(rivals[0]))} does {how} ({number(rival)})"
+            does = "does better than" if rivals[0] in ranks.better else "is not told apart from"
+            does, rival = f"{does} {'that reader' if ahead else 'it'}", rows.loc[(writer, rivals[0])]["value"]
+            clause += f"; but the explainer {plain(names.annotator(rivals[0]))} {does} ({number(rival)})"
         clauses.append(f"on explanations by **{plain(writer)}**: {clause}")
     # Who only guesses, or is not ahead of a control, is not best.
     return sentences([*([f"best reader: {next(iter(best.values()))}"] if shared and better else []), *clauses])

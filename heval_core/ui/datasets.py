@@ -52,10 +52,10 @@ BAR = MarkSelection("bar", ("dataset", "regime", "outcome"))
 
 def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) -> None:
     """Draw a bar per dataset and regime; a click leads to its instances."""
-    questions, answered = int(outcomes["instances"].sum()), outcomes[~outcomes["dropped"]]
+    prompts, answered = int(outcomes["instances"].sum()), outcomes[~outcomes["dropped"]]
     usable = int(answered["instances"].sum())
     from_memory = int(answered[answered["outcome"] == "M"]["instances"].sum()) / max(usable, 1)
-    verdict = f"{percent(usable / questions)} of {questions:,} questions were usable."
+    verdict = f"{percent(usable / prompts)} of {prompts:,} prompts were usable."
     st.markdown(f"{verdict} {percent(from_memory)} of their answers came from memory.")
     names = names_of(results)
     dropped = [reason for reason in DROP_REASONS if reason in set(outcomes["outcome"])]

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.ranking import COMPARED
 from heval_core.present.drawing import Drawing, as_svg
 from heval_core.present.html import plain
 from heval_core.present.table import Table
@@ -73,7 +74,7 @@ def table_exports(
     def noted() -> pd.DataFrame:
         names, explained = names_of(results), [name for name in ("explainer", "first", "second") if name in frame]
         ours = {f"{name}_ours": [names.explainer(str(key)).endswith(OURS) for key in frame[name]] for name in explained}
-        return long_table(frame.drop(columns="exceeds", errors="ignore").assign(**ours)).assign(**notes)
+        return long_table(frame.drop(columns=list(COMPARED), errors="ignore").assign(**ours)).assign(**notes)
 
     files: dict[str, tuple[Callable[[], str | bytes], str]] = {
         "CSV": (lambda: as_csv(noted()), "csv"),

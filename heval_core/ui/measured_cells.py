@@ -15,7 +15,16 @@ from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.means import cells_and_means, means_of
 from heval_core.evaluation.ranking import AT, NameOf, sentences, valued
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.measures import Measured, as_normalised, figure_of, measure_table, of_measure, picked_html, wanted_of
+from heval_core.figures.measures import (
+    Measured,
+    as_normalised,
+    figure_of,
+    given_sentence,
+    measure_table,
+    of_measure,
+    picked_html,
+    wanted_of,
+)
 from heval_core.metrics._features import LearnedMetric
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
@@ -66,7 +75,8 @@ def draw(results: Reader, chosen: Filter, question: str = "") -> tuple[Measure, 
     names = names_of(results)
     with answer:
         st.markdown(verdict(values, names))
-    st.caption(f"**{plain(measure.title)}.** {plain(measure.meaning)}")
+    given = given_sentence(measure) if any(map(measure.given, values.cells["explainer"])) else ""
+    st.caption(f"**{plain(measure.title)}.** {plain(f'{measure.meaning} {given}'.rstrip())}")
     draw_picked(results, values, chosen, names)
     # Controls only where they have all cells.
     explainers = [key for key in values.explainers(names.controls) if not {key} & names.controls & values.few]
@@ -145,9 +155,9 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     if (limited.cuts_cells or metric != measure.metric) and isinstance(catalogue.find("metric", metric), LearnedMetric):
         with st.spinner("Computed again on a hundred halves of the questions: some seconds for each cell …", show_time=True):
             cells = query(results, cells_of, limited, metric, k)
-        means = [means_of(cells, *parts_and_by, names_of(results).controls) for parts_and_by in wanted_means]
+        means = [means_of(cells, *parts_and_by, names_of(results).controls, measure.question) for parts_and_by in wanted_means]
     else:
-        cells, means = query(results, cells_and_means, limited, metric, k, wanted_means)
+        cells, means = query(results, cells_and_means, limited, metric, k, wanted_means, measure.question)
     parts, regimes, overall = means
     return Measured(measure, of_measure(cells, measure), parts, regimes, overall)
 

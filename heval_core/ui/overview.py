@@ -78,7 +78,7 @@ def draw_board(results: Reader, chosen: Filter, leaderboard: Board) -> None:
     figure = by_question(leaderboard, names_of(results), compact=True)
 
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id))
-    board.without_numbers(results, leaderboard)
+    board.without_numbers(results, chosen, leaderboard)
 
 
 def _open(chosen: Filter, id: list[str]) -> None:

@@ -85,7 +85,14 @@ def planted(
     rows = [BoardRow(key, "Own (ours)" if key == "ours" else key.upper(), key in controls) for key in keys]
     timed = [float("nan"), float("nan")]
     costs = [[key, EVERY_SIZE, 100.0, float(own), float(own), 100, *timed] for key, own in (passes or {}).items()]
-    return board_of(measured, rows, pd.DataFrame(costs, columns=COSTS))
+    return board_of(measured, rows, pd.DataFrame(costs, columns=COSTS), asked_of(measured))
+
+
+def asked_of(measured: Mapping[Measure, pd.DataFrame]) -> pd.DataFrame:
+    """Thirty questions of each dataset, the same in all models and regimes, with answers of each group."""
+    cells = pd.concat(measured.values())[["model", "dataset", "regime"]].drop_duplicates()
+    groups = pd.DataFrame({"group": ["C", "M", "C1", "C2", "other"]})
+    return cells.merge(groups, how="cross").merge(pd.DataFrame({"question": [f"q{n}" for n in range(30)]}), how="cross")
 
 
 def level(rq1: float, rq2: float, rq3: float) -> dict[str, float]:

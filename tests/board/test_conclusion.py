@@ -11,7 +11,7 @@ import pytest
 from heval_core.evaluation.board.conclusion import NOTHING, conclusion
 from heval_core.evaluation.board.making import _verified, measures_of_boards
 from heval_core.evaluation.board.records import Board
-from heval_core.evaluation.ranking import Ranking, ahead, clauses, ranking, sentences
+from heval_core.evaluation.ranking import Ranking, ahead, clauses, ranking, sentences, within
 from tests.board.planted import lacking, level, planted
 
 BEST, MIDDLE, WORST = level(0.9, 0.8, 0.7), level(0.5, 0.5, 0.5), level(0.1, 0.1, 0.1)
@@ -25,7 +25,7 @@ def harder(made) -> str:
     return conclusion(made).harder
 
 
-LEVEL = level(0.9, 0.9, 0.9)
+LEVEL, BEST_AT_MEMORY = level(0.9, 0.9, 0.9), level(0.6, 0.9, 0.9)
 
 
 @pytest.mark.parametrize(("table", "how", "text"), [
@@ -33,32 +33,41 @@ LEVEL = level(0.9, 0.9, 0.9)
     ({"a": BEST, "b": MIDDLE}, {"passes": {"a": 4.3, "b": 1.0}},
      "Use A. It is best at all three questions, and costs about 4 passes."),
     ({"a": level(0.9, 0.9, 0.8), "b": level(0.2, 0.2, 0.79)}, {},
-     "Use A. It is ahead on the mean: best at two questions and level with B at the third."),
+     "Use A. It is ahead on the mean: best at two questions and level within 0.05 with B at the third."),
     ({"a": level(0.9, 0.9, 0.5), "b": level(0.2, 0.2, 0.8)}, {}, 
      "Use A. It is ahead on the mean: best at two questions and behind B at the third."),
     ({"a": level(0.9, 0.8, 0.8), "b": level(0.2, 0.8, 0.8)}, {},
-     "Use A. It is ahead on the mean: best at telling context from memory, level with B at telling documents apart and level "
-     "with B at finding the token."),
+     "Use A. It is ahead on the mean: best at telling context from memory, level within 0.05 with B at telling documents "
+     "apart and level within 0.05 with B at finding the token."),
     # Of equals the cheapest.
     ({"a": LEVEL, "b": LEVEL, "c": WORST}, {"passes": {"a": 22.0, "b": 1.0, "c": 1.0}},
-     "Use B. It is level with A on the mean, and the cheapest of them: about 1 pass."),
-    ({"a": LEVEL, "b": LEVEL, "c": LEVEL}, {}, "Use A. It is level with B and C on the mean."),
+     "Use B. It is level within 0.05 with A on the mean, and the cheapest of them: about 1 pass."),
+    ({"a": LEVEL, "b": LEVEL, "c": LEVEL}, {}, "Use A. It is level within 0.05 with B and C on the mean."),
     ({"a": BEST, "random": level(0, 0, 0)}, {"controls": ("random",)}, "Use A. It is the only method here."),
     # Ours are named so, and the best that is published beside them.
     ({"ours": BEST, "b": level(0.6, 0.6, 0.6), "c": level(0.6, 0.6, 0.59), "d": WORST}, {},
-     "Use Own (ours). It is best at all three questions. Of the published methods B and C are level (0.60, 0.60)."),
+     "Use Own (ours). It is best at all three questions. Of the published methods B and C are not told apart (0.60, 0.60)."),
     ({"ours": level(0.9, 0.9, 0.9), "b": WORST}, {}, 
      "Use Own (ours). It is best at all three questions. Of the published methods B is best (0.10)."),
     # Controls that no method beats: on the mean, else at the most questions; level and better are the relation's.
     ({"a": BEST, "b": WORST, "lexical": level(0.9, 0.8, 0.7)}, {"controls": ("lexical",)},
-     "Use A. It is best at all three questions. But on plain prompts a text search (LEXICAL, a control) does as well on the "
-     "mean: 0.80 against 0.80, and of 12 comparisons it wins 0 and loses 0."),
+     "Use A. It is best at all three questions. But on plain prompts a text search (LEXICAL, a control) is not told apart "
+     "from it on the mean: 0.80 against 0.80, and of 12 comparisons it wins 0 and loses 0."),
     ({"a": BEST, "b": WORST, "lexical": level(0.9, 0.95, 0.95)}, {"controls": ("lexical",)},
      "Use A. It is best at all three questions. But on plain prompts a text search (LEXICAL, a control) is better on the "
      "mean: 0.93 against 0.80, and of 12 comparisons it wins 8 and loses 0."),
-    ({"a": BEST, "b": WORST, "document": level(0.9, 0.8, 0.1)}, {"controls": ("document",)},
-     "Use A. It is best at all three questions. But deleting whole documents (DOCUMENT, a control) does as well on two of the "
-     "three."),
+    ({"a": BEST, "b": WORST, "blocks": level(0.9, 0.8, 0.1)}, {"controls": ("blocks",)},
+     "Use A. It is best at all three questions. But Contrastive GIM (ours) summed over documents (BLOCKS, a control) is not "
+     "told apart from the best on two of the three."),
+    # Who deletes documents is right by construction where answers without documents define the groups.
+    ({"a": BEST, "b": WORST, "document": level(1, 0.8, 0.1)}, {"controls": ("document",)},
+     "Use A. It is best at all three questions. Without “Context or memory?”, where DOCUMENT is right by construction, A is "
+     "best. But deleting whole documents (DOCUMENT, a control) is not told apart from the best at telling documents apart."),
+    ({"origin": level(1, 0.7, 0.7), "a": BEST_AT_MEMORY, "b": level(0.5, 0.9, 0.9)},
+     {"passes": {"origin": 4.0, "a": 12.0, "b": 1.0}},
+     "Use A. It is ahead on the mean: best at telling context from memory, level within 0.05 with B at telling documents "
+     "apart and level within 0.05 with B at finding the token, and costs about 12 passes. Without “Context or memory?”, where "
+     "ORIGIN is right by construction, B is level within 0.05 with A, and the cheapest of them: about 1 pass."),
     ({"a": BEST, "b": WORST, "own": level(0.99, 0.1, 0.1)}, {"controls": ("own",)},
      "Use A. It is best at all three questions. But the control OWN is better at telling context from memory."),
     ({"random": WORST}, {"controls": ("random",)}, NOTHING), ({"a": {}}, {}, NOTHING),
@@ -125,6 +134,40 @@ def test_a_control_is_level_with_the_best_or_better_than_it():
     assert sentences(clauses({"it": own}, str.upper)) == (
         "A is best at it. The control TEXT is better than the best at it. No method beats the control LATE at it."
     )
+
+
+def test_who_is_right_by_construction_has_no_rank_there_and_none_on_a_mean_of_it():
+    """Origin deletes documents, and so does its variant: neither is in a rank, a pair or on the front; both have numbers."""
+    passes = {"origin": 1.0, "origin(tokens=cgim)": 1.0, "a": 2.0, "b": 3.0, "document": 1.0}
+    table = {"origin": LEVEL, "origin(tokens=cgim)": LEVEL, "a": BEST, "b": WORST, "document": LEVEL}
+    made = planted(table, controls=("document",), passes=passes)
+    memory, which, token = made.questions
+    assert [made.ranking(column).methods[0] for column in (which, token)] == ["origin", "origin"]
+    assert (made.ranking(memory).ranks(), made.ranking(memory).controls) == ({"a": "1", "b": "2"}, ())
+    assert (made.overall.ranks(), made.overall_beside.best) == ({"a": "1", "b": "2"}, ("origin", "origin(tokens=cgim)"))
+    assert [row.key for row in made.rows] == ["a", "b", "origin", "origin(tokens=cgim)", "document"]
+    assert not {"origin", "document"} & {*made.pairs[made.pairs["column"] == "RQ1"][["first", "second"]].to_numpy().ravel()}
+    assert {*made.quality.query("on_front")["explainer"]} == {"a"}
+    # Others' relation is made without them: of two methods alone Holm corrects nothing.
+    assert made.values.query("column == 'RQ1'").set_index("explainer")["exceeds"].to_dict() == {
+        "origin": [], "origin(tokens=cgim)": [], "document": [], "a": ["b"], "b": [],
+    }  # fmt: skip
+    assert planted({"a": BEST, "b": WORST}).beside.empty
+
+
+@pytest.mark.parametrize(("half", "drawn", "told"), [
+    # By hand: .02 + 1.96 errors of .0014, of .1, and none known. Equal replicates have no error: then intervals tell,
+    # .02 + sqrt(2) .01 and .02 + sqrt(2) .05.
+    (0.05, {}, "A and B are level within 0.05 at it."), (0.05, {"b": 0.1}, "A and B are not told apart at it."),
+    (0.01, None, "A and B are level within 0.05 at it."), (0.05, None, "A and B are not told apart at it."),
+])  # fmt: skip
+def test_level_is_what_differs_by_less_than_the_margin_and_all_else_is_not_told_apart(half, drawn, told):
+    rows = rows_of(half, a=0.9, b=0.88)
+    replicates = {"a": np.full(9, 0.9), "b": np.full(9, 0.88)} if drawn is None else drawn_of(rows, **drawn)
+    level = within(rows.set_index("explainer"), replicates)
+    own = ranking(rows.assign(exceeds=[[], []], within=[level[key] for key in rows["explainer"]]))
+    assert sentences(clauses({"it": own}, str.upper)) == told
+    assert own.alike_with("B") == ("level within 0.05 with B" if own.level else "not told apart from B")
 
 
 def test_names_are_written_as_asked_for():
@@ -217,10 +260,10 @@ def test_low_numbers_can_be_best_and_a_bias_has_none():
     rows = pd.DataFrame({"explainer": ["a", "b", "c", "ctrl"], "value": [1.0, 2.0, 6.0, 0.5], "low": [0.5, 0.9, 5.5, 0.4],
                          "high": [1.3, 2.5, 6.5, 0.6], "chance": 5.0})  # fmt: skip
     own = ranking(rows, ("ctrl",), "low")
-    assert own == ((("a", "b"), ("c",)), ("ctrl",), (), ("c",))
+    assert own == ((("a", "b"), ("c",)), ("ctrl",), (), ("c",), False)
     assert ranking(rows, (), "zero") == ranking(rows.iloc[:0]) == Ranking()
     assert sentences(clauses({"it": own}, str.upper)) == (
-        "A and B are level at it. No method beats the control CTRL at it. C does worse than guessing at it."
+        "A and B are not told apart at it. No method beats the control CTRL at it. C does worse than guessing at it."
     )
     alone = ranking(rows.iloc[:1])
     assert (alone.best, alone.bold) == (("a",), ())

@@ -13,7 +13,7 @@ from heval_core.evaluation.board.records import COSTS, EVERY_SIZE, Board, BoardR
 from heval_core.figures.board import by_prompts, by_question, front_figure, harder_table, main_table, pairs_table, whole_table
 from heval_core.present.names import Names
 from heval_core.present.numbers import passes
-from tests.board.planted import cells_of, lacking, level, planted, truth_of
+from tests.board.planted import asked_of, cells_of, lacking, level, planted, truth_of
 
 TABLE = {
     "fa": level(0.9, 0.8, 0.7),
@@ -48,6 +48,8 @@ def test_dots_stand_where_their_values_are_and_the_best_is_bold(made):
     assert [slot.best for slot in drawn.panels[2].slots][:2] == [False, True]
     assert [dot.id[2] for dot in drawn.panels[0].slots[0].cells] == ["model-a", "model-b"]
     assert drawn.rows[0].hint == "What it is."
+    # Of two models, two datasets and two regimes n counts each question once.
+    assert ([panel.note for panel in drawn.panels], made.questions_of["RQ3"]) == (["60 questions"] * 3, 60)
 
 
 def test_a_row_that_lacks_cells_has_no_dot_but_a_ring_with_its_reason(with_gaps):
@@ -160,7 +162,12 @@ def of_costs(seconds: float, attn: float) -> Board:
     costs = [["fa", EVERY_SIZE, 40.0, 40.0, 20.0, 9, *timed], ["fa", "1", 30.0, 30.0, 15.0, 3, *timed]]
     costs += [["attn", EVERY_SIZE, 40.0, 1.0, 1.0, 9, *other], ["attn", "1", 30.0, 1.0, 1.0, 3, *other]]
     rows = [BoardRow(key, key, False) for key in table]
-    return board_of(cells_of(truth_of(table), list(table)), rows, pd.DataFrame(costs, columns=COSTS))
+    return board_of(
+        cells_of(truth_of(table), list(table)),
+        rows,
+        pd.DataFrame(costs, columns=COSTS),
+        asked_of(cells_of(truth_of(table), list(table))),
+    )
 
 
 def test_the_costs_of_sizes_are_columns():
@@ -181,3 +188,35 @@ def test_milliseconds_stand_beside_the_passes_where_explainers_were_timed():
     untimed = of_costs(float("nan"), float("nan"))
     assert "Milliseconds" not in main_table(untimed).note
     assert list(costs_shown(own)) == [*costs_shown(untimed), "seconds", "ratio"]
+
+
+def test_what_is_right_by_construction_is_marked_where_it_stands_and_never_bold():
+    """Rows that delete documents, at the question whose groups are defined by answers without them, and their mean."""
+    table = {"origin": level(1, 0.8, 0.7), "fa": level(0.9, 0.8, 0.6), "attn": level(0.1, 0.2, 0.1)}
+    own = planted(table, passes={"origin": 4.0, "fa": 500.0, "attn": 1.0})
+    drawn = by_question(own, Names())
+    at = {row.key: index for index, row in enumerate(drawn.rows)}
+    assert [panel.slots[at["origin"]].text for panel in drawn.panels] == ["1.00†", "0.80", "0.70"]
+    assert "right by construction, not ranked" in drawn.panels[0].slots[at["origin"]].dots[0].title
+    assert [panel.slots[at["origin"]].best for panel in drawn.panels] == [False, True, True]
+    assert (drawn.rows[at["origin"]].rank, drawn.rows[at["origin"]].mean, drawn.rows[at["fa"]].rank) == ("", "0.83†", "1")
+    assert ("given", "right by construction, not ranked") in drawn.signs
+    cells = cells_of_table(main_table(own))["ORIGIN"]
+    assert ([cell.main for cell in cells[:4]], [cell.best for cell in cells[:4]]) == (
+        ["1.00†", "0.80", "0.70", "0.83†"], [False, True, True, False],
+    )  # fmt: skip
+    assert "† right by construction, not ranked: an answer counts as memory's if" in main_table(own).note
+    front = {point.id[0]: point for point in front_figure(own).points}
+    assert (front["origin"].on_front, "†" in main_table(planted(TABLE)).note) == (False, False)
+
+
+def test_a_control_of_the_text_alone_that_is_right_everywhere_is_so_by_construction_and_has_no_interval(made):
+    """Lexical match has 1 at the token, and .1 at the document; a method with 1 keeps its interval."""
+    own = planted({"lexical": level(0, 0.1, 1), "fa": level(1, 1, 1), "lrp": level(0, 0, 0)}, controls=("lexical",))
+    cells = cells_of_table(main_table(own))
+    assert [cell.whole.partition(" ")[2][:1] for cell in cells["LEXICAL"][:3]] == ["[", "[", "b"]
+    assert (cells["LEXICAL"][2].whole, cells["FA"][2].low is not None) == ("1.00 by construction", True)
+    assert cells["LEXICAL"][3].low is not None  # of the mean, from the other two
+    (dot,) = by_question(own, Names()).panels[2].slots[2].dots
+    assert (math.isnan(dot.low), "by construction" in dot.title[1]) == (True, True)
+    assert own.ranking(own.questions[2]).controls == ("lexical",)

@@ -3,12 +3,13 @@
 import dataclasses
 import functools
 
+import duckdb
 import pytest
 import torch
 
 from heval_core import regimes
 from heval_core.evaluation.publishing import publish
-from heval_core.evaluation.usable import text_agreement
+from heval_core.evaluation.usable import replaced_agreement, text_agreement
 from heval_core.explainers.attn import Attention
 from heval_core.explaining import behaviour, pipeline
 from heval_core.explaining.behaviour import TEXT_TOKENS, Greedy, Memory, Named, greedy_texts, observe
@@ -204,3 +205,27 @@ def test_in_the_batch_too(lm):
     assert pipeline.prepare(lm, instance, memory, "text").dropped_because is None
     again = Memory("new delhi", lm.first_tokens("new delhi"))
     assert pipeline.prepare(lm, instance, again, "text").dropped_because == "same answer"
+
+
+def test_a_label_without_deletion_agrees_where_a_replaced_answer_changes_or_stays(tmp_path):
+    """Of 50 questions: two in three answers from the document, which change but for every tenth; memory's stay. By hand."""
+    plant(tmp_path, noise, regimes=("conflicting",), explainers=("fa",), count=50)
+    path = publish(tmp_path)
+    with duckdb.connect(str(path)) as writable:
+        rows = writable.execute("SELECT instance_id, \"group\", place FROM instance WHERE \"group\" IN ('C', 'M')").fetchall()
+        for key, group, place in rows:
+            together = "stays" if group == "M" or place % 10 == 0 else ("moves", "follows")[place % 2]
+            for mention in (0, 1):  # an instance counts once
+                writable.execute(
+                    "INSERT INTO source (instance_id, mention, together) VALUES (?, ?, ?)", [key, mention, together]
+                )
+        writable.execute("INSERT INTO source (instance_id, mention, unavailable) VALUES (?, 0, 'no mention')", [rows[0][0]])
+    found = replaced_agreement(Reader(path), Filter()).set_index("group")
+    sizes = {group: [place for _, own, place in rows if own == group] for group in "CM"}
+    for group, places in sizes.items():
+        right = sum(group == "M" or place % 10 > 0 for place in places)
+        assert found.loc[group, ["n", "questions", "share"]].tolist() == [len(places), len(places), right / len(places)]
+    assert tuple(found.loc["C", ["low", "high"]]) == pytest.approx(
+        share_interval(found["share"]["C"], found["n"]["C"]), abs=0.01
+    )
+    assert replaced_agreement(Reader(path), Filter(regime=("irrelevant",))).empty

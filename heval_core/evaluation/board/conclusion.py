@@ -1,7 +1,8 @@
 """Which explainer a board recommends, in two sentences; whether decoys and length change that; and what it leaves open.
 
 Recommended is the cheapest of those that are best by the mean (`Board.overall`). Who is best at a question, and
-which controls no method beats there, is `Board.ranking`'s.
+which controls no method beats there, is `Board.ranking`'s. Where rows are right by construction at a question, it is also
+said what would be recommended without it.
 """
 
 from collections import Counter
@@ -37,9 +38,13 @@ class Conclusion(NamedTuple):
 def conclusion(board: Board, written: NameOf = str) -> Conclusion:
     """Conclude from a board. written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
-    # Of equally cheap ones the best.
-    best = min(board.overall.best, key=lambda key: board.passes.get(key, float("inf")), default="")
+    best = _cheapest(board.overall, board.passes)
     return Conclusion(best, _said(board, best, names), _harder(board, best, names), _open(board, names, written))
+
+
+def _cheapest(own: Ranking, passes: Mapping[str, float]) -> str:
+    """Return the cheapest of the best; of equally cheap ones the best, and "" where there is none."""
+    return min(own.best, key=lambda key: passes.get(key, float("inf")), default="")
 
 
 def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
@@ -47,23 +52,41 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     if not best:
         texts = clauses({AT[question]: ranking for question, ranking in rankings.items()}, names.__getitem__)
         return sentences(texts) or NOTHING
-    others, cost = [names[key] for key in board.overall.best if key != best], board.passes.get(best)
-    if len(board.methods) == 1:
-        reason = "is the only method here"
-    elif others:
-        named = listed(others) if len(others) < 3 else counted(len(others), "other")
-        reason = f"is level with {named} on the mean"
-    else:
-        reason = _by_question(best, rankings, names)
-    if cost:
-        reason += f", and {'the cheapest of them:' if others else 'costs'} about {_about(cost)}"
-    return " ".join(
-        filter(None, (f"Use {names[best]}. It {reason}.", _published(board, best, names), _controls(board, best, names)))
-    )
+    reason = "is the only method here"
+    if len(board.methods) > 1:
+        reason = _among(board.overall, best, names, " on the mean") or _by_question(best, rankings, names)
+    reason += _cost(board.overall, best, board.passes)
+    said = (f"Use {names[best]}. It {reason}.", _beside(board, names), _published(board, best, names))
+    return " ".join(filter(None, (*said, _controls(board, best, names))))
+
+
+def _among(own: Ranking, best: str, names: Mapping[str, str], where: str = "") -> str:
+    """Say `is not told apart from A and B`; "" where nobody else is best."""
+    others = [names[key] for key in own.best if key != best]
+    named = listed(others) if len(others) < 3 else counted(len(others), "other")
+    return f"is {own.alike_with(named)}{where}" if others else ""
+
+
+def _cost(own: Ranking, best: str, passes: Mapping[str, float]) -> str:
+    text = "and the cheapest of them:" if len(own.best) > 1 else "and costs"
+    return f", {text} about {_about(passes[best])}" if passes.get(best) else ""
+
+
+def _beside(board: Board, names: Mapping[str, str]) -> str:
+    """Return what would be recommended without the questions at which rows are right by construction."""
+    own, passes = board.overall_beside, board.beside.set_index("explainer")["whole_passes"].dropna().to_dict()
+    best = _cheapest(own, passes)
+    if not best:
+        return ""
+    given = [row.key for row in board.rows if board.given(row.key)]
+    titles = dict.fromkeys(column.title for key in given for column in board.given(key))
+    are = f"{listed([names[key] for key in given])} {'is' if len(given) == 1 else 'are'} right by construction"
+    reason = _among(own, best, names) or "is best"
+    return f"Without “{listed(list(titles))}”, where {are}, {names[best]} {reason}{_cost(own, best, passes)}."
 
 
 def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str, str]) -> str:
-    """Say `is best at all questions`, `is ahead on the mean: best at two questions and level with X at the third`."""
+    """Say `is best at all questions`, `is ahead on the mean: best at two questions and not told apart from X at the third`."""
     alone = [question for question, ranking in rankings.items() if ranking.best == (best,)]
     third, every = len(alone) == 2 and len(rankings) == 3, len(alone) == len(rankings) > 1
     predicates = []
@@ -73,9 +96,9 @@ def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str,
     for question, own in rankings.items():
         if question not in alone:
             others = [key for key in own.best if key != best]
-            rank = "level with" if best in own.best else "behind"
-            where = "the third" if third else AT[question]
-            predicates.append(f"{rank} {who(others, names.__getitem__, 'other')} at {where}")
+            named = who(others, names.__getitem__, "other")
+            rank = own.alike_with(named) if best in own.best else f"behind {named}"
+            predicates.append(f"{rank} at {'the third' if third else AT[question]}")
     return f"is {'' if every or len(rankings) == 1 else 'ahead on the mean: '}{listed(predicates)}"
 
 
@@ -88,7 +111,8 @@ def _published(board: Board, best: str, names: Mapping[str, str]) -> str:
         return ""
     values = board.quality.set_index("explainer")["value"]
     said = ", ".join(f"{values[key]:.2f}" for key in own[:NAMED])
-    who_is = f"{who(own, names.__getitem__)} {'is best' if len(own) == 1 else 'are level'}"
+    alike = (board.overall if own[0] in board.overall.best else Ranking()).alike
+    who_is = f"{who(own, names.__getitem__)} {'is best' if len(own) == 1 else f'are {alike}'}"
     return f"Of the published methods {who_is} ({said})."
 
 
@@ -102,7 +126,7 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
         values, exceeds = (board.quality.set_index("explainer")[name] for name in ("value", "exceeds"))
         better = best in exceeds[key]
         digits = 3 if better and values[key] - values[best] < 0.01 else 2
-        how = "is better" if better else "does as well"
+        how = "is better" if better else "is not told apart from it"
         how += f" on the mean: {values[key]:.{digits}f} against {values[best]:.{digits}f}"
         if record := board.record(key, best):
             how += f", and of {sum(record)} comparisons it wins {record[0]} and loses {record[2]}"
@@ -115,8 +139,7 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
     own = {question: ranking for question, ranking in rankings.items() if {*controls} & {*ranking.controls}}
     where = f"on two of the {_COUNTS[len(rankings)]}" if 1 < most < len(rankings) else "at " + listed([AT[key] for key in own])
     better = all({*controls} <= {*ranking.better} for ranking in own.values())
-    one, several = ("is better", "are better") if better else ("does as well", "do as well")
-    verb = several if len(controls) > 1 else one
+    verb = f"{'are' if len(controls) > 1 else 'is'} {'better' if better else 'not told apart from the best'}"
     return f"But {listed([_instead(key, names) for key in controls])} {verb} {where}."
 
 

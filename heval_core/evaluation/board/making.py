@@ -17,6 +17,7 @@ from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import (
     ASKED,
     EVERY_SIZE,
+    MEASURED_ON,
     PAIRS,
     PLACES,
     QUALITY,
@@ -30,15 +31,17 @@ from heval_core.evaluation.comparisons import pairs_of
 from heval_core.evaluation.means import (
     ABOVE,
     PLACE,
+    VALUE,
     available,
+    compared,
     computed_values,
     counting,
-    exceeds,
     means,
     replicates,
     values_of,
+    without_sure_intervals,
 )
-from heval_core.evaluation.ranking import ahead, ranking
+from heval_core.evaluation.ranking import COMPARED, ahead, within
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
 from heval_core.plugins.measures import headlines, measures_of
@@ -90,7 +93,8 @@ def _made(reader: Reader, chosen: Filter, values: Callable[[str, int, Sequence[s
     measured = {measure: values(measure.metric, measure.at(DEFAULT_K), measure.together) for measure in measures_of_boards()}
     cells = pd.concat(measured.values())
     regimes = list(dict.fromkeys(cells["regime"].astype(str)))
-    made = board_of(measured, rows_of(reader, list(cells["explainer"].unique())), costs_of(reader, chosen, regimes))
+    rows, costs = rows_of(reader, list(cells["explainer"].unique())), costs_of(reader, chosen, regimes)
+    made = board_of(measured, rows, costs, reader.questions(chosen))
     titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
     datasets = tuple(dataset_title(key, titles) for key in made.datasets)
     return replace(made, datasets=datasets, verified=_verified(made, reader.verified_sources(chosen)))
@@ -135,8 +139,10 @@ def rows_of(reader: Reader, explainers: Sequence[str]) -> list[BoardRow]:
     ]
 
 
-def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[BoardRow], costs: pd.DataFrame) -> Board:
-    """A board of cells that are there already: of one technique, by measure."""
+def board_of(
+    measured: Mapping[Measure, pd.DataFrame], rows: Sequence[BoardRow], costs: pd.DataFrame, asked: pd.DataFrame
+) -> Board:
+    """A board of cells that are there already: of one technique, by measure. asked: see `Reader.questions`."""
     keys, controls = [row.key for row in rows], [row.key for row in rows if row.control]
     by_column = _counting(measured, controls)
     # Faithfulness has the question protected where that has numbers.
@@ -151,23 +157,36 @@ def board_of(measured: Mapping[Measure, pd.DataFrame], rows: Sequence[BoardRow],
     tables = [_values(column, measured[column.measure], cells, keys, controls) for column, cells in filled.items()]
     by_model = [_values(column, measured[column.measure], cells, keys, controls, "model") for column, cells in filled.items()]
     questions = {column: cells for column, cells in filled.items() if column.scaled and column.plain}
-    pairs = [pairs_of(cells, keys).assign(column=column.key) for column, cells in questions.items()]
+    of_question = {column: [key for key in keys if not column.measure.given(key)] for column in questions}
+    pairs = [pairs_of(cells, of_question[column]).assign(column=column.key) for column, cells in questions.items()]
     values = _together(tables, VALUES)
     quality = _quality(values, questions, controls, costs)
+    sure = {column: cells for column, cells in questions.items() if not any(map(column.measure.given, keys))}
+    beside = _quality(values, sure if len(sure) < len(questions) else {}, controls, costs)
     places = _together([cells.assign(column=column.key)[PLACES].drop_duplicates() for column, cells in filled.items()], PLACES)
-    return Board(
-        _ordered(rows, quality, values[values["column"].isin([column.key for column in filled if column.scaled])]),
+    made = Board(
+        tuple(rows),
         tuple(filled),
         _absent(by_column, {measure: measured[measure] for measure in wanted}),
         values,
         _together(by_model, ["model", *VALUES]),
         costs,
         quality,
+        beside,
         _together(pairs, PAIRS),
         tuple(sorted(places["model"].unique())),
         tuple(sorted(places["dataset"].unique())),
         places,
+        {column.key: _questions(column, places[places["column"] == column.key], asked) for column in filled if column.scaled},
     )
+    return replace(made, rows=_ordered(made))
+
+
+def _questions(column: BoardColumn, places: pd.DataFrame, asked: pd.DataFrame) -> int:
+    """Count the different questions behind a column, whatever the models, regimes and false answers."""
+    rows = asked.merge(places[["model", "dataset", "regime"]].drop_duplicates())
+    groups = MEASURED_ON.get(column.question)
+    return len((rows[rows["group"].isin(groups)] if groups else rows)[["dataset", "question"]].drop_duplicates())
 
 
 def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[BoardColumn, pd.DataFrame]:
@@ -197,11 +216,12 @@ def _values(
     frame, places = means(counted, key), counted.drop_duplicates(PLACE)
     of = places.groupby(by[0]).size() if by else len(places)
     whole = frame.assign(whole=frame["cells"] == (frame[by[0]].map(of) if by else of))
-    frame = frame.assign(exceeds=exceeds(whole, counted, key, controls)).set_index(key)
+    frame = frame.join(compared(whole, counted, key, controls, column.question))
+    frame = without_sure_intervals(frame).set_index(key)
     sources = ("normalised", "normalised_low", "normalised_high") if column.scaled else ABOVE
     native = {f"native{'' if name == 'value' else f'_{name}'}": frame[name] for name in ends}
     drawn = {name: frame[source] for name, source in zip(ends, sources, strict=False)} | {"chance": 0.0}
-    frame = frame[["cells", "n", "exceeds"]].assign(**native, **drawn)
+    frame = frame[["cells", "n", "interval", *COMPARED]].assign(**native, **drawn)
     axes = [*(sorted(places[name].unique()) for name in by), list(rows)]
     made = frame.reindex(pd.MultiIndex.from_product(axes, names=key) if by else pd.Index(rows, name="explainer")).reset_index()
     made = made.assign(column=column.key, of=made[by[0]].map(of) if by else of)
@@ -241,17 +261,21 @@ def _together(tables: Sequence[pd.DataFrame], names: list[str]) -> pd.DataFrame:
     return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=names)
 
 
-def _ordered(rows: Sequence[BoardRow], quality: pd.DataFrame, values: pd.DataFrame) -> tuple[BoardRow, ...]:
-    """Methods before controls; those with a number for every question, best first; then the others, as they came."""
-    overall = ranking(quality.assign(chance=0.0), [row.key for row in rows if row.control]).methods
-    ordered = dict(zip(quality["explainer"], -quality["value"], strict=True)) | {key: n for n, key in enumerate(overall)}
-    rest = values.groupby("explainer")["value"].mean() if len(values) else pd.Series(dtype=float)
+def _ordered(made: Board) -> tuple[BoardRow, ...]:
+    """Methods before controls; those with a number for every question, best first, behind them those that have no rank since
+    they are right by construction; then the others, as they came.
+    """
+    values, ranked = made.quality.set_index("explainer")["value"], made.overall.methods
+    columns = [column.key for column in made.columns if column.scaled]
+    rest = made.values[made.values["column"].isin(columns)].groupby("explainer")["value"].mean()
+    index_of = {key: float(index) for index, key in enumerate(ranked)}
 
     def place(row: BoardRow) -> tuple[bool, bool, float]:
-        index = ordered.get(row.key, -rest.get(row.key, np.nan))
-        return row.control, row.key not in ordered, index if np.isfinite(index) else np.inf
+        if row.key not in values.index:
+            return row.control, True, -rest.get(row.key, -np.inf)
+        return row.control, False, index_of.get(row.key, (0 if row.control else 1 + len(ranked)) - values[row.key])
 
-    return tuple(sorted(rows, key=place))
+    return tuple(sorted(made.rows, key=place))
 
 
 def _quality(
@@ -270,13 +294,15 @@ def _quality(
         parts = [of_column[key,].mean(axis=1) for of_column in drawn if (key,) in of_column]
         together = np.stack(parts, axis=1) if len(parts) == len(drawn) else None
         means_drawn |= {} if together is None else {key: together.mean(axis=1)}
-        value, low, high = (of_columns[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
-        rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False, []])
+        # What is so by construction is known.
+        value, low, high = (of_columns[name].fillna(of_columns["value"]).to_numpy(dtype=float) for name in VALUE)
+        rows.append([key, value.mean(), *mean_interval(value, low, high, together), passes.get(key, np.nan), False, [], []])
     made = pd.DataFrame(rows, columns=QUALITY)
-    priced = ~made["explainer"].isin(list(controls)) & made["whole_passes"].notna()
+    compares = ~made["explainer"].map(lambda key: any(column.measure.given(key) for column in questions)).astype(bool)
+    priced = compares & ~made["explainer"].isin(list(controls)) & made["whole_passes"].notna()
     points = [(-row.whole_passes, row.value) for row in made[priced].itertuples()]
     front = dict(zip(made[priced]["explainer"], pareto_front(points), strict=True))
-    above = ahead(made.set_index("explainer"), means_drawn, controls)
-    return made.assign(
-        on_front=[front.get(key, False) for key in made["explainer"]], exceeds=[above[key] for key in made["explainer"]]
-    )
+    of_means = made[compares].set_index("explainer")
+    relations = zip(COMPARED, (ahead(of_means, means_drawn, controls), within(of_means, means_drawn)), strict=True)
+    found = {name: [by_key.get(key, []) for key in made["explainer"]] for name, by_key in relations}
+    return made.assign(on_front=[front.get(key, False) for key in made["explainer"]], **found)

@@ -9,8 +9,9 @@ from typing import Self
 import pandas as pd
 
 from heval_core.evaluation.comparisons import against, tally
-from heval_core.evaluation.ranking import Ranking, ranking
+from heval_core.evaluation.ranking import COMPARED, Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
+from heval_core.records.groups import compared_groups, context_groups
 from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import OURS
 
@@ -18,16 +19,18 @@ from heval_core.records.vocabulary import OURS
 ASSUMED = ("d1", "d2")
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
 ASKED = ("RQ1", "RQ2", "RQ3")
+# Question ▶ the groups of the instances that its measure is of.
+MEASURED_ON = {"RQ1": compared_groups(1), "RQ2": compared_groups(2), "RQ3": (*context_groups(1), *context_groups(2))}
 VALUES = [
     *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
-    *("cells", "of", "n", "reason", "exceeds"),
+    *("cells", "of", "n", "reason", "interval", *COMPARED),
 ]
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
 PAIRS = ["column", "first", "second"]
 PLACES = ["column", "explainer", "model", "dataset", "regime"]
-QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front", "exceeds"]
+QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front", *COMPARED]
 VERIFIED = ["column", "verified", "n"]
-FRAMES = ("values", "by_model", "costs", "quality", "pairs", "places", "verified")
+FRAMES = ("values", "by_model", "costs", "quality", "beside", "pairs", "places", "verified")
 # The size of a prompt in `costs` that stands for prompts of every size.
 EVERY_SIZE = "all"
 
@@ -111,16 +114,19 @@ class Board:
 
     values: a row for each column and explainer. value, low, high (95 %), chance: scaled where the column is, else above the
     random control's; native, native_low, native_high, native_chance: in the measure's unit; cells: how many of the cells
-    that count, of: how many count; n: instances; reason: what the row lacks, or why it has no number, else "";
-    exceeds: see `ranking.ahead`, of rows that lack nothing.
+    that count, of: how many count; n: instances; reason: what the row lacks, or why it has no number, else ""; interval: how
+    it was made, see `means.means`;
+    exceeds, within: see `ranking`, of rows that lack nothing and are not right by construction.
     by_model: the same, for each model. costs: an explainer at each size of prompt (`size`: "1" the shortest, up to "3", and
     EVERY_SIZE): tokens (median), passes (declared, of that many tokens), whole_passes (over the whole prompt, counted or else
     declared), n, seconds (of the explainer by itself for one prompt; NaN where it was not timed), ratio (of these to the
     yardstick's). quality: value, the mean of the plain columns of the questions, low, high;
-    whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one; exceeds.
+    whole_passes over all prompts; on_front: whether no method is as good and as cheap, and better in one; exceeds; within.
+    beside: the same over the questions at which no row is right by construction; empty where these are all, or none.
     pairs: two rows in a model and dataset, in each plain column: see `comparisons.pairs_of`.
-    datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime.
-    verified: of columns that are not ranked, in how many of n answers the assumed source was proved (see `Reader`).
+    datasets: their titles. places: what each number is over: column, explainer, model, dataset and regime. questions_of:
+    by column of a question, how many different ones were asked. verified: of columns that are not ranked, in how many of n
+    answers the assumed source was proved (see `Reader`).
     """
 
     rows: tuple[BoardRow, ...]
@@ -130,10 +136,12 @@ class Board:
     by_model: pd.DataFrame
     costs: pd.DataFrame
     quality: pd.DataFrame
+    beside: pd.DataFrame
     pairs: pd.DataFrame
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     places: pd.DataFrame
+    questions_of: dict[str, int]
     verified: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=VERIFIED))
 
     def to_json(self) -> str:
@@ -152,7 +160,8 @@ class Board:
         parts["rows"] = [BoardRow(**row) for row in parts["rows"]]
         parts["columns"] = [BoardColumn(by_key[key], decoy, length) for key, decoy, length in parts["columns"]]
         parts["absent"] = map(tuple, parts["absent"])
-        return cls(**{name: part if name in FRAMES else tuple(part) for name, part in parts.items()})
+        whole = (*FRAMES, "questions_of")
+        return cls(**{name: part if name in whole else tuple(part) for name, part in parts.items()})
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -175,16 +184,29 @@ class Board:
         return tuple(model for model in self.models if model in set(models))
 
     def ranking(self, column: BoardColumn) -> Ranking:
-        """Rank the rows of a column that lack no cell; nobody where the column is not ranked."""
+        """Rank the rows of a column that lack no cell and are not right by construction; nobody where the column is not
+        ranked.
+        """
         if not column.ranked:
             return Ranking()
         complete = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
+        complete = complete[~complete["explainer"].map(column.measure.given).astype(bool)]
         return ranking(complete, self.controls, "high" if column.scaled else column.measure.best)
+
+    def given(self, key: str) -> tuple[BoardColumn, ...]:
+        """Return the questions at which a row is right by construction."""
+        return tuple(column for column in self.questions if column.measure.given(key))
 
     @property
     def overall(self) -> Ranking:
-        """Who is best by the mean of the questions, of the rows that lack no cell of any."""
-        return ranking(self.quality.assign(chance=0.0), self.controls)
+        """Who is best by the mean of the questions, of the rows that lack no cell of any, nor are right by construction."""
+        given = self.quality["explainer"].isin([row.key for row in self.rows if self.given(row.key)])
+        return ranking(self.quality[~given].assign(chance=0.0), self.controls)
+
+    @property
+    def overall_beside(self) -> Ranking:
+        """Who is best by the mean of the questions at which no row is right by construction, of all rows."""
+        return ranking(self.beside.assign(chance=0.0), self.controls)
 
     @property
     def passes(self) -> dict[str, float]:

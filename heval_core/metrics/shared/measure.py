@@ -23,23 +23,37 @@ class ResearchQuestion:
     """A question that measures answer.
 
     title: its name on pages and in links. link: the link parameter that holds the chosen measure.
+    given, why: explainers that are right by what defines its groups, and why; variants too. They are not ranked.
     """
 
     key: str
     title: str
     link: str
+    given: tuple[str, ...] = ()
+    why: str = ""
 
 
 # In the order in which pages show them.
 QUESTIONS = {
     question.key: question
     for question in (
-        ResearchQuestion("RQ1", "Context or memory?", "memory"),
+        ResearchQuestion(
+            "RQ1",
+            "Context or memory?",
+            "memory",
+            ("document", "origin"),
+            "an answer counts as memory's if it is the answer without documents, and these explainers delete documents",
+        ),
         ResearchQuestion("RQ2", "Which document?", "document"),
         ResearchQuestion("RQ3", "Which token?", "token"),
         ResearchQuestion("faithfulness", "Is it faithful?", "faithful"),
     )
 }
+
+
+def given_at(question: str, explainer: str) -> bool:
+    """Return whether an explainer, or the one that it is a variant of, is right by construction at a question."""
+    return question in QUESTIONS and explainer.partition("(")[0] in QUESTIONS[question].given
 
 
 @dataclass(frozen=True)
@@ -125,6 +139,10 @@ class Measure:
     def asks(self, regime: str) -> bool:
         """Return whether the measure applies to a regime, with or without options."""
         return not self.regimes or read_key(regime).base in self.regimes
+
+    def given(self, explainer: str) -> bool:
+        """Return whether an explainer is right by construction, and so not ranked."""
+        return given_at(self.question, explainer)
 
     @property
     def shown_unit(self) -> str:
