@@ -25,7 +25,7 @@ from heval_core.metrics.shared.measure import Mean, Measure, SumOfMeans, given_a
 from heval_core.plugins import catalogue
 from heval_core.plugins.measures import headlines
 from heval_core.records import CELL
-from heval_core.records.groups import MEMORY, document_of
+from heval_core.records.groups import MEMORY, compared_groups, context_groups, document_of
 from heval_core.records.regime_keys import ordered_regimes, read_key
 from heval_core.records.vocabulary import BY_CONSTRUCTION
 from heval_core.statistics.bootstrap import resampled_sums
@@ -37,6 +37,8 @@ from heval_core.store.reader import Reader
 
 RESAMPLED, OF_CELL, BOUND = "resampled", "cell", "bound"
 PLACE = ["model", "dataset", "regime", "part"]
+# Question ▶ the groups of the instances that its measures are of.
+MEASURED_ON = {"RQ1": compared_groups(1), "RQ2": compared_groups(2), "RQ3": (*context_groups(1), *context_groups(2))}
 _MEANS = ("value", "chance", "best", "normalised")
 # A mean less its chance level, and the ends of its interval, for which both vary together where chance was measured too.
 ABOVE = ("above", "above_low", "above_high")
@@ -129,6 +131,16 @@ def counting(cells: pd.DataFrame, controls: Collection[str], by: Sequence[str] =
     return counted[counted["n"] == counted["usual"]].drop(columns="usual").reset_index(drop=True)
 
 
+def questions_behind(asked: pd.DataFrame, places: pd.DataFrame, question: str) -> int:
+    """Count the different questions of some cells, whatever their models, regimes and false answers.
+
+    asked: see `Reader.questions`. places: rows with model, dataset and regime. question: a key of QUESTIONS; its groups count.
+    """
+    rows = asked.merge(places[["model", "dataset", "regime"]].drop_duplicates())
+    groups = MEASURED_ON.get(question)
+    return len((rows[rows["group"].isin(groups)] if groups else rows)[["dataset", "question"]].drop_duplicates())
+
+
 def controls_of(results: Reader) -> list[str]:
     explainers = results.catalogue("explainer")
     return list(explainers[explainers["control"].astype(bool)]["key"])
@@ -146,8 +158,9 @@ def cells_and_means(
     The questions are resampled once for all of them.
     """
     parts = tuple(dict.fromkeys(part for parts_of_mean, _ in wanted for part in parts_of_mean))
-    values, controls = values_of(results, chosen, metric, k, parts), controls_of(results)
-    return values.drop(columns="drawn"), [means_of(values, *parts_and_by, controls, question) for parts_and_by in wanted]
+    values, controls, asked = values_of(results, chosen, metric, k, parts), controls_of(results), results.questions(chosen)
+    tables = [means_of(values, *parts_and_by, controls, question, asked) for parts_and_by in wanted]
+    return values.drop(columns="drawn"), tables
 
 
 def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Sequence[str]) -> pd.DataFrame:
@@ -170,12 +183,18 @@ def computed_values(values: pd.DataFrame, metric: str, k: int, parts: Sequence[s
 
 
 def means_of(
-    values: pd.DataFrame, parts: Sequence[str], by: Sequence[str], controls: Collection[str], question: str = ""
+    values: pd.DataFrame,
+    parts: Sequence[str],
+    by: Sequence[str],
+    controls: Collection[str],
+    question: str = "",
+    asked: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """The means of some parts over the cells that count: a row for each technique, `by` and explainer.
 
     whole: whether it has a number in all of these cells, so that it compares with the others. exceeds, within: those whose
     numbers, from chance to best where there is a best, its own exceeds, or is level with (`ranking.ahead`, `within`).
+    questions: see `questions_behind`; where these are told.
     """
     counted, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(counted["regime"])), "part": parts}
@@ -184,6 +203,9 @@ def means_of(
     sizes = counted.groupby(keys).size().rename("size").reset_index().join(places, on=keys[:-1])
     table = means(counted, keys).assign(whole=sizes["size"] == sizes["places"])
     table = table.join(compared(table, counted, keys, controls, question))
+    if asked is not None:
+        counts = {key: questions_behind(asked, rows, question) for key, rows in counted.groupby(["technique", *by])}
+        table["questions"] = [counts[key] for key in table[["technique", *by]].itertuples(index=False, name=None)]
     return without_sure_intervals(table).sort_values(
         keys, key=lambda text: text.map(rank[str(text.name)]) if text.name in rank else text, kind="stable", ignore_index=True
     )

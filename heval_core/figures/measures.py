@@ -183,7 +183,7 @@ def figure_of(measured: Measured, explainers: Sequence[str], names: Names) -> Do
             single = tuple(_dot(cell, measured, names) for cell in every if several and not pd.isna(cell["at"]))
             text = number(float(of_regime["at"][row.key])) + measured.mark(row.key) if row.key in of_regime.index else ""
             slots.append(Slot(dots, single, text, row.key in best, None if dots else _missing(row, regime, every, chance)))
-        note = f"{of_regime['n'].max():,} instances in {so_many(of_regime['cells'].max(), 'cell')}"
+        note = f"{so_many(of_regime['questions'].max(), 'question')}, {so_many(of_regime['cells'].max(), 'cell')}"
         panels.append(Panel(regime_title(regime), slots, note, regime_meaning(regime), chance))
     words = ((0.0, "guessing"), (1.0, "best")) if measured.scaled else ((0.0, "random"),) * measured.measure.paired
     axis = axis_over(rows, panels, measured.measure.best, words, scaled=measured.scaled)

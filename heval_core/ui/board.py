@@ -12,8 +12,9 @@ import streamlit as st
 from heval_core.evaluation.board import making
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
-from heval_core.evaluation.board.records import ASKED, MEASURED_ON, Board, BoardColumn
+from heval_core.evaluation.board.records import ASKED, Board, BoardColumn
 from heval_core.evaluation.comparisons import against, tally
+from heval_core.evaluation.means import MEASURED_ON
 from heval_core.evaluation.ranking import COMPARED
 from heval_core.evaluation.usable import FEWEST, replaced_agreement
 from heval_core.figures import front

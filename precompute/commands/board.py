@@ -60,7 +60,8 @@ LEGEND = "Of the questions, 0 is chance and 1 the best possible; in brackets 95 
 IDENTITY = ("model", "revision", "dataset", "fingerprint", "settings", "regime", "technique", "kind", "explainer")
 KEYS = (
     "explainers (key, title, control), values (by explainer and column, with their interval, chance and best), quality (the "
-    "mean of the questions), costs, conclusion, and open (what cannot be said)"
+    "mean of the questions), beside (the mean without those at which rows are right by construction), costs, conclusion, and "
+    "open (what cannot be said)"
 )
 KINDS = (INSTANCE.name, ATTRIBUTION.name, *MEASURED)
 
@@ -135,7 +136,7 @@ def _print(published: Path, selection: Filter, keys: tuple[str, ...], store: Pat
 
 def _json(result: Board) -> dict[str, Any]:
     verdict = conclusion(result)
-    frames = {name: getattr(result, name).to_dict("records") for name in ("values", "quality", "costs")}
+    frames = {name: getattr(result, name).to_dict("records") for name in ("values", "quality", "beside", "costs")}
     rows = [dataclasses.asdict(row) for row in result.rows]
     return {"explainers": rows} | frames | {"conclusion": verdict.said, "open": verdict.open}
 

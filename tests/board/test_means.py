@@ -13,6 +13,7 @@ import pytest
 from heval_core.evaluation.board import making
 from heval_core.evaluation.board.making import NO_DECOYS, NO_LENGTHS, NOT_ASKED, board, board_of, measures_of_boards
 from heval_core.evaluation.board.records import COSTS, FRAMES, BoardRow
+from heval_core.evaluation.means import cells_and_means
 from heval_core.store.filters import Filter
 from tests.board.planted import BEST, CHANCE, asked_of, cells_of, level, planted, truth_of
 
@@ -76,6 +77,19 @@ def test_each_question_counts_once_by_its_headline(demo):
         ("forced_choice", ("balanced",)),
         ("mrr", ("C", "balanced")),
     ]
+
+
+def test_n_counts_a_question_once_whatever_the_model_the_regime_and_the_false_answer(few, demo):
+    """Against instances one by one; there are several of a question."""
+    one_by_one = few.query("SELECT * FROM instance WHERE dropped_because IS NULL AND technique = 'regular'")
+    for column, groups in zip(demo.questions, ("C M", "C1 C2", "C C1 C2"), strict=True):
+        places = {*demo.places[demo.places["column"] == column.key][["model", "dataset", "regime"]].itertuples(index=False)}
+        own = [row for row in one_by_one.itertuples() if (row.model, row.dataset, row.regime) in places]
+        own = [row for row in own if row.group in groups.split()]
+        distinct = {(row.dataset, row.subject, row.question) for row in own}
+        assert demo.questions_of[column.key] == len(distinct) < len(own), column.key
+    (regimes,) = cells_and_means(few, REGULAR, "mrr", 0, [(("C", "balanced"), ("regime",))], "RQ3")[1]
+    assert regimes["questions"].between(1, demo.questions_of["RQ3"]).all()
 
 
 def test_methods_stand_before_controls_best_first(demo):

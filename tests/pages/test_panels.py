@@ -148,7 +148,7 @@ def planted(best: str, *cells: tuple[str, str, float]) -> Measured:
     ]  # fmt: skip
     frame = pd.DataFrame(rows)
     named = frame.dropna(subset=["value"]).groupby(["technique", "regime", "part", "explainer"], as_index=False)
-    means = named[["value", "low", "high", "chance", "best"]].mean().assign(n=18, cells=2, interval="bound")
+    means = named[["value", "low", "high", "chance", "best"]].mean().assign(n=18, questions=9, cells=2, interval="bound")
     ends = ("value", "high", "low") if best == "low" else ("value", "low", "high")
     scaled = {
         f"normalised{end}": (means[name] - 2) / (most - 2) for end, name in zip(("", "_low", "_high"), ends, strict=True)
@@ -192,7 +192,7 @@ def test_who_lacks_cells_is_not_compared_and_comes_after_the_others():
     assert [(row.titles[0], row.note, row.cells[0].best) for row in measure_table(found, NAMES).rows] == [
         ("FA", "", True), ("ATTN", "", True), ("IG", "in 1 of 2 cells", False),
     ]  # fmt: skip
-    assert verdict(found, NAMES) == "**FA** and **ATTN** are level at finding the token: 5.8 to 6.0 nats."
+    assert verdict(found, NAMES) == "**FA** and **ATTN** are not told apart at finding the token: 5.8 to 6.0 nats."
 
 
 def test_biases_of_opposite_sign_are_no_small_bias():

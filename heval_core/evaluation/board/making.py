@@ -17,7 +17,6 @@ from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import (
     ASKED,
     EVERY_SIZE,
-    MEASURED_ON,
     PAIRS,
     PLACES,
     QUALITY,
@@ -37,6 +36,7 @@ from heval_core.evaluation.means import (
     computed_values,
     counting,
     means,
+    questions_behind,
     replicates,
     values_of,
     without_sure_intervals,
@@ -177,16 +177,9 @@ def board_of(
         tuple(sorted(places["model"].unique())),
         tuple(sorted(places["dataset"].unique())),
         places,
-        {column.key: _questions(column, places[places["column"] == column.key], asked) for column in filled if column.scaled},
+        {column.key: questions_behind(asked, cells, column.question) for column, cells in filled.items() if column.scaled},
     )
     return replace(made, rows=_ordered(made))
-
-
-def _questions(column: BoardColumn, places: pd.DataFrame, asked: pd.DataFrame) -> int:
-    """Count the different questions behind a column, whatever the models, regimes and false answers."""
-    rows = asked.merge(places[["model", "dataset", "regime"]].drop_duplicates())
-    groups = MEASURED_ON.get(column.question)
-    return len((rows[rows["group"].isin(groups)] if groups else rows)[["dataset", "question"]].drop_duplicates())
 
 
 def _counting(measured: Mapping[Measure, pd.DataFrame], controls: Sequence[str]) -> dict[BoardColumn, pd.DataFrame]:

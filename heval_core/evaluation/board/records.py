@@ -11,7 +11,6 @@ import pandas as pd
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.ranking import COMPARED, Ranking, ranking
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
-from heval_core.records.groups import compared_groups, context_groups
 from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import OURS
 
@@ -19,8 +18,6 @@ from heval_core.records.vocabulary import OURS
 ASSUMED = ("d1", "d2")
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
 ASKED = ("RQ1", "RQ2", "RQ3")
-# Question ▶ the groups of the instances that its measure is of.
-MEASURED_ON = {"RQ1": compared_groups(1), "RQ2": compared_groups(2), "RQ3": (*context_groups(1), *context_groups(2))}
 VALUES = [
     *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
     *("cells", "of", "n", "reason", "interval", *COMPARED),
@@ -160,8 +157,8 @@ class Board:
         parts["rows"] = [BoardRow(**row) for row in parts["rows"]]
         parts["columns"] = [BoardColumn(by_key[key], decoy, length) for key, decoy, length in parts["columns"]]
         parts["absent"] = map(tuple, parts["absent"])
-        whole = (*FRAMES, "questions_of")
-        return cls(**{name: part if name in whole else tuple(part) for name, part in parts.items()})
+        whole = {name: parts.pop(name) for name in (*FRAMES, "questions_of")}
+        return cls(**whole, **{name: tuple(part) for name, part in parts.items()})
 
     @property
     def methods(self) -> tuple[str, ...]:
