@@ -157,8 +157,9 @@ class Board:
         parts["rows"] = [BoardRow(**row) for row in parts["rows"]]
         parts["columns"] = [BoardColumn(by_key[key], decoy, length) for key, decoy, length in parts["columns"]]
         parts["absent"] = map(tuple, parts["absent"])
-        whole = {name: parts.pop(name) for name in (*FRAMES, "questions_of")}
-        return cls(**whole, **{name: tuple(part) for name, part in parts.items()})
+        whole = (*FRAMES, "questions_of")
+        parts |= {name: tuple(part) for name, part in parts.items() if name not in whole}
+        return cls(**parts)
 
     @property
     def methods(self) -> tuple[str, ...]:
