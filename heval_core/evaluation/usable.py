@@ -114,7 +114,7 @@ def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
 
 
 def source_notes(reader: Reader) -> Iterator[str]:
-    """Per model and dataset, over all regimes: what the answers depend on, or why that is not known; and how often hidden
+    """Say per model and dataset, over all regimes, what answers depend on, or why that is not known; and how often hidden
     attention names the one source of several mentions."""
     for where, rows in reader.answer_sources().groupby(["model", "dataset"]):
         named = [f"{name} {n:,}" for column in ("source", "unavailable") for name, n in rows[column].value_counts().items()]
