@@ -1,6 +1,7 @@
 """What an answer depends on: planted copiers, plain transformers, bad input by table, and the stage of the batch job."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -155,7 +156,8 @@ def test_fresh_answers_have_an_order_by_seed_and_question():
     assert len({first, fresh_pool(answers, 1, "f"), fresh_pool(answers, 0, "g")}) == 3
 
 
-RUN = f"run --models {DEMO_MODELS / 'demo-qwen2-long'} --datasets world_capital --regimes mixed.d1,conflicting --limit 12"
+LONG = DEMO_MODELS / "demo-qwen2-long"
+RUN = f"run --models {LONG} --datasets world_capital --regimes mixed.d1,conflicting --limit 12"
 
 
 @pytest.fixture(scope="module")
@@ -180,23 +182,24 @@ def rows(store):
     return by_instance, {row["instance_id"]: row for row in kinds["instance"]}
 
 
+def log_probabilities(model, tokenizer, text, mask=None):
+    """Of the next token, by one full pass."""
+    with torch.no_grad():
+        ids = tokenizer(text, return_tensors="pt").input_ids
+        return model(ids, attention_mask=mask).logits[0, -1].double().log_softmax(-1)
+
+
+def masked(length, start, end, since):
+    mask = torch.full((length, length), float("-inf")).triu(1)
+    mask[since:, start:end] = float("-inf")
+    return mask[None, None]
+
+
 def test_stored_sources_equal_full_passes_of_the_plain_model(rows):
     """Each prompt's text is changed as text; hidden attention is an additive mask over the whole prompt."""
-    folder = DEMO_MODELS / "demo-qwen2-long"
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
-    by_instance, instances = rows
-    checked = 0
-
-    def asked(text, mask=None):
-        ids = tokenizer(text, return_tensors="pt").input_ids
-        with torch.no_grad():
-            return model(ids, attention_mask=mask).logits[0, -1].double().log_softmax(-1)
-
-    def masked(length, start, end, since):
-        mask = torch.full((length, length), float("-inf")).triu(1)
-        mask[since:, start:end] = float("-inf")
-        return mask[None, None]
+    (by_instance, instances), checked, tokenizer = rows, 0, AutoTokenizer.from_pretrained(LONG)
+    model = AutoModelForCausalLM.from_pretrained(LONG, dtype=torch.float32, attn_implementation="eager").eval()
+    asked = functools.partial(log_probabilities, model, tokenizer)
 
     for instance_id, mentions in by_instance.items():
         instance = instances[instance_id]
