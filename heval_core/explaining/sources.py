@@ -5,7 +5,8 @@ the text by a fresh answer; the prompt is put together and tokenised again. Each
 and all of them together by the first. The next token is still one of the answer's first tokens (`stays`), one of the fresh
 answer's (`follows`), or another (`moves`). With `--match text` that is the same token; with `within` it is the one after the
 words before the answer, which stay as the model wrote them. A document that gives its answer under another name (d3) mentions
-that one.
+that one. Of an answer from memory beside one document, the document's own answer is replaced: where that moves it, the answer
+was not from memory alone (a label that no deletion makes).
 Fresh answers are of the same relation, in an order fixed by seed and question: with the same case of the first letter, as many
 digits and words; neither true nor mentioned in the prompt; none of their first tokens is a candidate's, nor the one in running
 text a token of the prompt.
@@ -28,7 +29,7 @@ from heval_core.explaining.pipeline import Answered, Prepared
 from heval_core.lm.model import LanguageModel
 from heval_core.prompting.prompts import alike, mentions, prompt_of
 from heval_core.records import Behaviour, Instance, Span, Target, TokenisedPrompt
-from heval_core.records.groups import document_of
+from heval_core.records.groups import MEMORY, document_of
 from heval_core.records.sources import AnswerSource, Hidden, MentionOutcome, verdict
 
 if TYPE_CHECKING:
@@ -124,6 +125,8 @@ def _replacing(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool
     """Plan what is to be run for an answer. Raises _Unavailable."""
     instance, prompt = prepared.instance, prepared.prompt
     number = document_of(behaviour.explained_group)
+    if behaviour.explained_group == MEMORY and len(instance.documents) == 1:
+        number = 0
     if number is None or number >= len(instance.documents):
         raise _Unavailable(NO_DOCUMENT)
     document = instance.documents[number]

@@ -180,7 +180,8 @@ CREATE TABLE head_need (
     lost FLOAT[]              -- layers x heads, row by row: logits of it lost when the head writes nothing at the last position
 );
 
--- With --sources: what the answer depends on, by intervention. One row per mention of the answer in documents and padding.
+-- With --sources: what the answer depends on, by intervention. One row per mention of the answer in documents and padding; of an
+-- answer from memory beside one document, per mention of the document's answer.
 CREATE TABLE source (
     instance_id VARCHAR,      -- key into instance
     mention INTEGER,          -- from 0, in the order of the prompt

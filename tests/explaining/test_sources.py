@@ -89,6 +89,18 @@ def test_a_single_mention_is_replaced_twice_and_nothing_is_hidden(copiers):
     assert (mention.hidden, mention.route) == (None, None)
 
 
+@pytest.mark.parametrize(("reads", "outcome"), [("ignores", "stays"), ("last", "follows")])
+def test_of_an_answer_from_memory_the_documents_answer_is_replaced(copiers, reads, outcome):
+    lm = copiers[reads]
+    beside = prepared(lm, ("the thing1 Value3 .",), ("Value3",))
+    beside = dataclasses.replace(beside, names=(*beside.names, Named("M", "Value1", lm.first_tokens("Value1"))))
+    answered = pipeline.answer(lm, [beside])
+    behaviour = dataclasses.replace(answered.behaviours[0], group="M")
+    (found,) = sources_of(dataclasses.replace(answered, behaviours=(behaviour,)), [POOL])
+    ((mention,), source) = found.mentions, "none" if outcome == "stays" else "one"
+    assert (mention.start, mention.end, found.source, found.together) == (2, 3, source, outcome)
+
+
 def test_padding_another_name_and_what_the_model_said_before_its_answer_are_replaced_where_they_stand(copiers):
     lm = copiers["last"]
     padding = ("the thing1 Value1 .", "thing5 Value5 .")
@@ -195,6 +207,18 @@ def masked(length, start, end, since):
     return mask[None, None]
 
 
+def given_and_replaced(instance):
+    """The answer given, and the one that is replaced: of an answer from memory, the only document's."""
+    of_document = instance["document_answers"][int(instance["group"][1:] or 1) - 1]
+    return (instance["memory_answer"] if instance["group"] == "M" else of_document), of_document
+
+
+def places_of(answer, instance, size):
+    """Where the first of an answer's tokens stand before the question."""
+    tokens = instance["tokens"]
+    return [at for at in range(instance["question_start"]) if "".join(tokens[at : at + size]).strip() == answer]
+
+
 def test_stored_sources_equal_full_passes_of_the_plain_model(rows):
     """Each prompt's text is changed as text; hidden attention is an additive mask over the whole prompt."""
     (by_instance, instances), checked, tokenizer = rows, 0, AutoTokenizer.from_pretrained(LONG)
@@ -206,12 +230,15 @@ def test_stored_sources_equal_full_passes_of_the_plain_model(rows):
         if mentions[0]["unavailable"]:
             assert instance["group"] in ("M", "other")
             continue
-        tokens, answer = instance["tokens"], instance["document_answers"][int(instance["group"][1:] or 1) - 1]
-        forms = {tokenizer(space + answer).input_ids[0] for space in (" ", "")}
-        clean = asked(instance["prompt"])[instance["predicted_id"]]
+        tokens, (given, answer) = instance["tokens"], given_and_replaced(instance)
+        forms = {tokenizer(space + given).input_ids[0] for space in (" ", "")}
+        clean, size = asked(instance["prompt"])[instance["predicted_id"]], len(tokenizer(f" {answer}").input_ids)
 
-        def written(fresh, *places, tokens=tokens, answer=answer):
-            text = [token.replace(answer, fresh) if place in places else token for place, token in enumerate(tokens)]
+        def written(fresh, *places, tokens=tokens, answer=answer, size=size):
+            text = list(tokens)
+            for place in places:
+                joined = "".join(tokens[place : place + size])
+                text[place : place + size] = [joined.replace(answer, fresh), *[""] * (size - 1)]
             return asked("".join(text))
 
         def outcome(logprobs, fresh, forms=forms):
@@ -219,7 +246,7 @@ def test_stored_sources_equal_full_passes_of_the_plain_model(rows):
             follows = likeliest in {tokenizer(space + fresh).input_ids[0] for space in (" ", "")}
             return "stays" if likeliest in forms else "follows" if follows else "moves"
 
-        where = [place for place, token in enumerate(tokens) if token.strip() == answer and place < instance["question_start"]]
+        where = places_of(answer, instance, size)
         assert [row["start"] for row in mentions] == where
         for row in mentions:
             single = [written(fresh, row["start"]) for fresh in row["fresh"]]
