@@ -14,6 +14,7 @@ from heval_core.evaluation.board import making
 from heval_core.evaluation.board.making import NO_DECOYS, NO_LENGTHS, NOT_ASKED, board, board_of, measures_of_boards
 from heval_core.evaluation.board.records import COSTS, FRAMES, BoardRow
 from heval_core.evaluation.means import cells_and_means
+from heval_core.plugins import catalogue
 from heval_core.store.filters import Filter
 from tests.board.planted import BEST, CHANCE, asked_of, cells_of, level, planted, truth_of
 
@@ -97,7 +98,7 @@ def test_methods_stand_before_controls_best_first(demo):
     own = demo.quality.set_index("explainer")["value"]
     ranked = sorted((key for key in demo.methods if not demo.given(key)), key=lambda key: -own[key])
     assert list(demo.methods) == [*ranked, "origin"]
-    assert set(demo.controls) == {"blocks", "document", "lexical", "random", "position"}
+    assert set(demo.controls) == {"blocks", "document", *catalogue.explainers(control=True)}
     assert list(demo.controls) == sorted(demo.controls, key=lambda key: -own[key])
     assert demo.titles["lexical"] == "Lexical match"
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 METHODS = ("fa", "attn", "mechlight")
 # The parts that no target was held fixed for.
 USUAL = "NOT ends_with(part, '_context')"
-CONTROLS = ("lexical", "position", "random")
+CONTROLS = tuple(catalogue.explainers(control=True))
 
 
 @pytest.fixture(scope="module")

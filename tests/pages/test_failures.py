@@ -8,6 +8,7 @@ import pytest
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
+from heval_core.plugins import catalogue
 from heval_core.records.vocabulary import PATTERNS, titles
 from heval_core.statistics.bounded import Bounded
 from heval_core.store.filters import BestToken, Filter
@@ -87,7 +88,7 @@ def test_the_figure_has_a_panel_for_each_kind_and_means_of_the_datasets_shares(d
     names = named({"fa": "Feature ablation"}, ("random",))
     shares = shares_of(counts)
     whole = ["fa", "ig", "mechlight", "attn"]
-    assert set(side_by_side(shares)["explainer"]) == {*whole, "lexical", "random", "position"}
+    assert set(side_by_side(shares)["explainer"]) == {*whole, *catalogue.explainers(control=True)}
     figure = pattern_figure(counts, ["fa", "random"], names)
     assert [panel.title for panel in figure.panels] == [
         PATTERNS[key].title for key in PATTERNS if key in set(counts["pattern"])

@@ -15,6 +15,7 @@ from heval_core.figures.dots import Panel as DotPanel
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.measures import Measured, figure_of, measure_table
 from heval_core.metrics.shared.measure import Measure
+from heval_core.plugins import catalogue
 from heval_core.plugins.measures import measures
 from heval_core.present.drawing import Mark
 from heval_core.present.names import ALL
@@ -25,7 +26,7 @@ from tests.pages.opening import named
 
 SHOWN = [own for own in measures().values() if own.question and not own.variant_of]
 METHODS = ["fa", "ig", "attn", "mechlight"]
-OTHERS = ("lexical", "position", "random", "document", "blocks")
+OTHERS = (*catalogue.explainers(control=True), "document", "blocks")
 NAMES = named({key: key.upper() for key in METHODS}, OTHERS)
 
 

@@ -153,7 +153,7 @@ def test_an_explainer_and_a_variant_of_it_stand_side_by_side(model_folders, tmp_
     reader = published(model_folders, tmp_path, f"{CAPITALS} --limit 3", "--explainers", asked)
     found = reader.query("SELECT explainer, settings, count(*) AS n FROM attribution GROUP BY ALL").set_index("explainer")
     mine = ["attn", "attn(row=mean)", "fa(target=prob,baseline=5)"]
-    assert sorted(set(found.index) - {"random", "position", "lexical"}) == mine
+    assert sorted(set(found.index) - {*catalogue.explainers(control=True)}) == mine
     assert set(found["n"]) == {3}
     assert found.loc["attn(row=mean)", "settings"] == "Attention(score='slice', row='mean')"
     titles = reader.catalogue("explainer").set_index("key")["title"]
@@ -282,7 +282,7 @@ def test_faithfulness_of_the_first_questions_only_and_later_of_all(tmp_path):
     count, places, explainers = measured()
     assert places
     assert places <= {0, 1, 2}
-    assert explainers == {"attn", "lexical", "position", "random"}
+    assert explainers == {"attn", *catalogue.explainers(control=True)}
     assert count == len(places) * len(explainers) * 3  # replacements
     assert main(command(demo, tmp_path, asked)) == 0
     assert measured()[1] > places
