@@ -5,6 +5,7 @@ sets, which lie beside the project, the store holds the prompts that were asked,
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from demo import results
@@ -30,6 +31,14 @@ EXPLAINED = (
 )  # fmt: skip
 # Prompts several times as long come last, and are fewer.
 NEXT = ((MODELS, "invented_states", (TWO, *REST), FIRST), (MODELS, "country_profiles", PLAIN, 40))
+# Where the answer stands twice: data set, regimes, questions, and what counts as memory (of made-up facts there is none). As
+# many as give 150 answers with one source.
+TWICE = (
+    (CAPITALS, ("double_conflicting.d1", "mixed.d1"), 120, "own"), ("years", (ONE,), 300, "any"),
+    ("elsewhere", (ONE,), 300, "any"), ("either", (ONE,), FIRST, "any"),
+)  # fmt: skip
+# Explainers about what an answer depends on, which plain prompts need not; of the others the dearest come last.
+DEPENDENCE, DEAREST = ("knockout", "rollout", "shortlist"), ("ig", "contextcite")
 # What each model is asked in; fine_tuning would need hours on two cores.
 TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
 # Of answers that people wrote the first are read, SmolLM2's on a GPU: the last three take minutes each.
@@ -44,7 +53,8 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
     claims: a file. entailment: the model that reads for `nli`.
     """
     fitted = [key for key, explainer in catalogue.explainers().items() if catalogue.needs_fit(explainer)]
-    others = ",".join(key for key in catalogue.explainers() if key not in fitted)
+    usual = [key for key in catalogue.explainers() if key not in (*fitted, *DEPENDENCE)]
+    others = ",".join(usual)
 
     def run(who: Sequence[str], dataset: str, regimes: Sequence[str], limit: int, *options: str) -> list[str]:
         return results.run(who, named(dataset), "--regimes", *regimes, *options, limit=limit, shard=FIRST)
@@ -55,6 +65,10 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
                 yield run(here, dataset, regimes, limit, "--explainers", others, "--head-need")
 
     yield from explained(*EXPLAINED)
+    cheap = [key for key in (*usual, *DEPENDENCE, "document(unit=sentence)") if key not in DEAREST]
+    for keys, (dataset, regimes, limit, memory) in product((cheap, DEAREST), TWICE):
+        options = ["--explainers", ",".join(keys), "--sources", "--memory", memory]
+        yield from (run([model], dataset, regimes, limit, *options) for model in models)
     for model in models:
         yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
         yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
