@@ -76,7 +76,7 @@ main(["plan", "--help"])
     found, _, told = run_in(extended, "-c", code).partition("\n")
     assert json.loads(found) == {
         "methods": [*catalogue.explainers(), "saliency"], "default": ["mechlight", "fa", "ig", "attn"],
-        "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]), "colour": 0, "order": ["fa", "saliency", "random"],
+        "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]), "colour": 3, "order": ["fa", "saliency", "random"],
         "sorts": [
             *("1/rank of saliency", "source named by saliency", "route named by saliency", "recall of saliency"),
             *("choice of saliency", "margin of saliency"),

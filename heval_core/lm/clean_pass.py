@@ -45,6 +45,16 @@ class CleanPass:
         """Begin to time an explainer; see `shared_work`."""
         return Clock(self._shared, self.size)
 
+    def alone(self, row: int) -> CleanPass:
+        """Return the pass of one of the prompts. Logits, keys and values are those of this pass: nothing is run again."""
+        if self.size == 1:
+            return self
+        part, (logits, prefix) = slice(row, row + 1), self._passed
+        layers = tuple((keys[part], values[part]) for keys, values in prefix.layers)
+        one = CleanPass(self.lm, self.prompts[part], self._shared.now)
+        one._shared.once("passed", lambda: (logits[part], Prefix(layers, logits[part])))
+        return one
+
     @property
     def size(self) -> int:
         """B"""

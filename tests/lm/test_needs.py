@@ -64,6 +64,7 @@ def test_what_needs_it_is_refused_and_nothing_is_run(lm, monkeypatch, take_away,
 
 
 KEYS = [key for key, method in catalogue.explainers().items() if not catalogue.needs_fit(method)]
+KEYS += ["knockout(unit=word)", "shortlist(by=cgim)"]
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt_neox", "qwen2"])

@@ -82,7 +82,7 @@ def _before_the_question(prompt: TokenisedPrompt) -> list[Span]:
 
 def effects(clean: CleanPass, targets: Sequence[Target], units: Sequence[Units]) -> list[np.ndarray]:
     """Compute E of each unit, left out by itself: (U,) float64 for each prompt. Raises HEvalError as `logprobs_without`."""
-    with_all = _logprobs_at(clean.logits_of(targets), targets)
+    with_all = logprobs_at(clean.logits_of(targets), targets)
     without = logprobs(clean, targets, [[(unit,) for unit in of_prompt] for of_prompt in units])
     return [lead(whole.logprobs.sum(-1) - without_each) for whole, without_each in zip(with_all, without, strict=True)]
 
@@ -197,7 +197,7 @@ def logprobs_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[
             with torch.no_grad():
                 suffixes = torch.tensor([ids[start:] for *_, ids in batch], device=lm.device)
                 logits = lm.forward.suffix_logits(clean.prefix, start, suffixes, positions, rows)
-            values = _logprobs_at(lm.forward.checked(logits), [targets[row] for row in rows])
+            values = logprobs_at(lm.forward.checked(logits), [targets[row] for row in rows])
             for (row, number, _), value in zip(batch, values, strict=True):
                 answers[row].logprobs[number], answers[row].likeliest[number] = value
     return answers
@@ -208,7 +208,7 @@ def _first_changed(ids: Sequence[int], others: Sequence[int]) -> int:
     return next((index for index, (one, other) in enumerate(zip(ids, others, strict=False)) if one != other), len(others))
 
 
-def _logprobs_at(logits: torch.Tensor, targets: Sequence[Target]) -> list[TargetLogprobs]:
+def logprobs_at(logits: torch.Tensor, targets: Sequence[Target]) -> list[TargetLogprobs]:
     """Read log p (2, P) of each target's tokens and foils, and the likeliest tokens (P,), from (b, P, V) logits of b
     prompts.
     """
