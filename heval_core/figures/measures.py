@@ -141,7 +141,7 @@ class Measured:
         return wrong.groupby(known["explainer"]).agg(wrong="sum", numbers="size")
 
     def mark(self, explainer: str) -> str:
-        """What stands behind an explainer's numbers."""
+        """Return what stands behind an explainer's numbers."""
         return GIVEN if self.measure.given(explainer) else ""
 
     def in_words(self, row: Fields) -> str:

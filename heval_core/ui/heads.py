@@ -27,7 +27,7 @@ from heval_core.ui.reading import Phrase, ReadingRow, answer_of, answer_ranks
 # Heads that are named beside the strip, and ringed in the map; and below what share of the lead a loss is hardly one.
 NAMED, HARDLY = 5, 0.1
 # How it is computed what the answer needs of a head (`lm/path_patching.py`); and what plain ablation gave in a trial.
-KEPT = "all other heads kept as they were"
+SAME = "all other heads kept as they were"
 PLAIN = "Where later heads may change too (plain ablation), it was 47 % [33, 63] of 40 answers of SmolLM2, beside 60 % so."
 
 
@@ -146,7 +146,7 @@ def need_data(heads: HeadMap, lead: float, lost: np.ndarray) -> dict[str, Any]:
     verdict = "No" if of_chosen <= 0 else "Hardly" if of_chosen < HARDLY * abs(lead) else "Partly" if more else "Yes"
     pieces: Phrase = [
         ("b", f"{verdict}:"),
-        ("", f" without {heads.chosen}, {KEPT}, the lead goes from {number(lead)} to {number(lead - of_chosen)}. "),
+        ("", f" without {heads.chosen}, {SAME}, the lead goes from {number(lead)} to {number(lead - of_chosen)}. "),
     ]
     cost = "head costs" if more == 1 else "heads cost"
     pieces.append(("", f"{more:,} other {cost} more. " if more else "No other head costs as much. "))
@@ -179,7 +179,7 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
         often = plain(interval(share.value, *share.interval(), SHARE))
         always = percent(needs["heads"].explode().value_counts().max() / share.n)
         st.markdown(
-            f"In {often} of {share.n:,} answers ({len(needs):,} questions) the answer needs the chosen head most, {KEPT}. "
+            f"In {often} of {share.n:,} answers ({len(needs):,} questions) the answer needs the chosen head most, {SAME}. "
             f"Always one head: {always} at best. {PLAIN}"
         )
 

@@ -154,9 +154,9 @@ def measured(results: Reader, chosen: Filter, measure: Measure, metric: str, k: 
     wanted_means = wanted_of(measure)
     if (limited.cuts_cells or metric != measure.metric) and isinstance(catalogue.find("metric", metric), LearnedMetric):
         with st.spinner("Computed again on a hundred halves of the questions: some seconds for each cell …", show_time=True):
-            cells, asked = query(results, cells_of, limited, metric, k), query(results, Reader.questions, limited)
+            cells, questions = query(results, cells_of, limited, metric, k), query(results, Reader.questions, limited)
         controls, question = names_of(results).controls, measure.question
-        means = [means_of(cells, *parts_and_by, controls, question, asked) for parts_and_by in wanted_means]
+        means = [means_of(cells, *parts_and_by, controls, question, questions) for parts_and_by in wanted_means]
     else:
         cells, means = query(results, cells_and_means, limited, metric, k, wanted_means, measure.question)
     parts, regimes, overall = means

@@ -219,6 +219,15 @@ def places_of(answer, instance, size):
     return [at for at in range(instance["question_start"]) if "".join(tokens[at : at + size]).strip() == answer]
 
 
+def with_fresh(tokens, answer, size, fresh, places):
+    """The prompt with another answer at some places, each of so many tokens."""
+    text = list(tokens)
+    for at in places:
+        joined = "".join(tokens[at : at + size])
+        text[at : at + size] = [joined.replace(answer, fresh), *[""] * (size - 1)]
+    return "".join(text)
+
+
 def test_stored_sources_equal_full_passes_of_the_plain_model(rows):
     """Each prompt's text is changed as text; hidden attention is an additive mask over the whole prompt."""
     (by_instance, instances), checked, tokenizer = rows, 0, AutoTokenizer.from_pretrained(LONG)
@@ -235,11 +244,7 @@ def test_stored_sources_equal_full_passes_of_the_plain_model(rows):
         clean, size = asked(instance["prompt"])[instance["predicted_id"]], len(tokenizer(f" {answer}").input_ids)
 
         def written(fresh, *places, tokens=tokens, answer=answer, size=size):
-            text = list(tokens)
-            for place in places:
-                joined = "".join(tokens[place : place + size])
-                text[place : place + size] = [joined.replace(answer, fresh), *[""] * (size - 1)]
-            return asked("".join(text))
+            return asked(with_fresh(tokens, answer, size, fresh, places))
 
         def outcome(logprobs, fresh, forms=forms):
             likeliest = int(logprobs.argmax())

@@ -240,8 +240,9 @@ def without(
         raise HEvalError(f"A part of the prompt that is left out holds position {overlap[0]}, at which the answer is read.")
     ids = tuple(token_id for index, token_id in enumerate(prompt.ids) if index not in removed)
     for end in (min(read) + 1, prompt.ranked.stop):  # tokens that a model said need not be those of their text
-        if max(removed, default=n) < end <= min(read) + 1 and (own := _tokenised(lm, prompt, removed, end)):
-            ids = own + prompt.ids[end:]
+        tokenised = _tokenised(lm, prompt, removed, end) if max(removed, default=n) < end <= min(read) + 1 else None
+        if tokenised:
+            ids = tokenised + prompt.ids[end:]
             break
     return ids, tuple(position % n - n + sum(index > position % n for index in removed) for position in positions)
 
