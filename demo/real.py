@@ -37,8 +37,8 @@ TWICE = (
     (CAPITALS, ("double_conflicting.d1", "mixed.d1"), 120, "own"), ("years", (ONE,), 300, "any"),
     ("elsewhere", (ONE,), 300, "any"), ("either", (ONE,), FIRST, "any"),
 )  # fmt: skip
-# Explainers about what an answer depends on, which plain prompts need not; of the others the dearest come last.
-DEPENDENCE, DEAREST = ("knockout", "rollout", "shortlist"), ("ig", "contextcite")
+# The dearest explainers come last.
+DEAREST = ("ig", "contextcite")
 # What each model is asked in; fine_tuning would need hours on two cores.
 TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
 # Of answers that people wrote the first are read, SmolLM2's on a GPU: the last three take minutes each.
@@ -53,7 +53,7 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
     claims: a file. entailment: the model that reads for `nli`.
     """
     fitted = [key for key, explainer in catalogue.explainers().items() if catalogue.needs_fit(explainer)]
-    usual = [key for key in catalogue.explainers() if key not in (*fitted, *DEPENDENCE)]
+    usual = [key for key in catalogue.explainers() if key not in (*fitted, *results.DEPENDENCE)]
     others = ",".join(usual)
 
     def run(who: Sequence[str], dataset: str, regimes: Sequence[str], limit: int, *options: str) -> list[str]:
@@ -65,7 +65,7 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
                 yield run(here, dataset, regimes, limit, "--explainers", others, "--head-need")
 
     yield from explained(*EXPLAINED)
-    cheap = [key for key in (*usual, *DEPENDENCE, "document(unit=sentence)") if key not in DEAREST]
+    cheap = [key for key in (*usual, *results.DEPENDENCE, "document(unit=sentence)") if key not in DEAREST]
     for keys, (dataset, regimes, limit, memory) in product((cheap, DEAREST), TWICE):
         options = ["--explainers", ",".join(keys), "--sources", "--memory", memory]
         yield from (run([model], dataset, regimes, limit, *options) for model in models)

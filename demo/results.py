@@ -45,6 +45,8 @@ OBEYED = 0.9
 MEASURED, PROTECTED, TIMED = 80, 32, "mixed"
 # So many questions that the smallest group has the 30 answers that its numbers need; further, where answers stand too often.
 ENOUGH, FURTHER = 115, 10
+# Explainers about what an answer depends on: where it stands once, they say no more than others.
+DEPENDENCE = ("knockout", "rollout", "shortlist")
 # What at2 is fitted on.
 FITTED = 300
 
@@ -103,8 +105,8 @@ def _highlights(dataset: str) -> Iterator[list[str]]:
 
 
 def further() -> list[str]:
-    """List the explainers that a run does not take by itself."""
-    return [key for key in catalogue.explainers() if key not in catalogue.default_methods()]
+    """List the explainers that a run does not take by itself, and that plain prompts are asked of."""
+    return [key for key in catalogue.explainers() if key not in (*catalogue.default_methods(), *DEPENDENCE)]
 
 
 def halves(*options: str) -> Iterator[list[str]]:
@@ -122,6 +124,7 @@ def _harder(name: str) -> Iterator[list[str]]:
     for one in HARDER:
         obeyed = [str(regime) for regime in one.regimes if rates[SHORT, str(regime)] >= OBEYED]
         if obeyed:
-            timing = ["--timing"] if one.timed else []
-            options = ["--explainers", ",".join(catalogue.explainers()), "--regimes", *obeyed, *timing]
+            # Where the answer may stand in two places it is asked on which of them it depends.
+            beside = ["--timing"] if one.timed else ["--sources"]
+            options = ["--explainers", ",".join((*catalogue.default_methods(), *further())), "--regimes", *obeyed, *beside]
             yield run([model], SHORT, *options, limit=one.questions)

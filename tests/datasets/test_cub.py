@@ -145,7 +145,7 @@ def test_a_file_of_lines_is_read_by_the_dataset_that_is_named(tmp_path):
     path = samples.write_lines(tmp_path / "f.jsonl", nq())
     assert [fact.dataset for fact in open_dataset(f"cub/nq={path}").facts()] == ["cub/nq"]
     assert open_dataset(str(path)).key == "f"
-    assert open_dataset(f"elsewhere={path}").key == "f"
+    assert open_dataset(f"nobody={path}").key == "f"
 
 
 def test_without_a_part_or_a_file_it_says_which(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from demo import models
+from demo import models, results
 from demo.corpus import Example
 from demo.examine import recall_rates
 from demo.results import INSTRUCT, LENGTHENED, PLAIN, RULED, SHORT
@@ -60,11 +60,11 @@ def test_every_cell_has_at_least_200_instances_for_every_explainer(demo_reader):
     usual = {*catalogue.default_methods(), *catalogue.explainers(control=True)}
     own = found[found["explainer"].isin(usual)]
     # Country profiles: all regimes on demo-qwen2, the plain ones on demo-gpt2.
-    assert len(own) == (len(MODELS) * len(REGIMES) + len(REGIMES) + len(PLAIN)) * 7
+    assert len(own) == (len(MODELS) * len(REGIMES) + len(REGIMES) + len(PLAIN)) * len(usual)
     assert own["n"].min() >= 200
     further = found.drop(own.index)
     assert set(further["dataset"]) == {SHORT}
-    assert len(further) == len(MODELS) * len(PLAIN) * (len(catalogue.explainers()) - 4)
+    assert len(further) == len(MODELS) * len(PLAIN) * len(results.further())
     assert further["n"].min() >= 200
 
 
