@@ -38,7 +38,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Slot:
-    """One row in one panel. cells: single ones, as ticks below the dots of methods. text: the number beside its dots.
+    """One row in one panel. cells: single ones, as ticks or signs below those of methods. text: the number beside its dots.
     missing: a ring in place of dots, with the reason in its title."""
 
     dots: tuple[Dot, ...] = ()
@@ -69,13 +69,15 @@ class DotRow:
 
 
 class Panel(NamedTuple):
-    """slots: one for each row. note: under the title. hint: what the title means. chance: of dots without their own."""
+    """slots: one for each row. note: under the title. hint: what the title means. chance: of dots without their own. apart:
+    whether a line sets it apart from those before it."""
 
     title: str
     slots: Sequence[Slot]
     note: str = ""
     hint: str = ""
     chance: float = math.nan
+    apart: bool = False
 
 
 class Axis(NamedTuple):
@@ -129,7 +131,7 @@ class DotFigure:
         """Pixels that a panel needs."""
         count = len(self.panels)
         wide = 112.0 if count > 6 else 136.0 if count > 4 or self.names_at else 176.0
-        return 106.0 if self.compact else wide
+        return (106.0 if count < 4 else 74.0) if self.compact else wide
 
     @property
     def gap(self) -> float:
@@ -139,7 +141,9 @@ class DotFigure:
     @property
     def letters(self) -> int:
         """That a panel's head has room for in a line."""
-        return 13 if self.compact else {1: 90, 2: 40, 3: 32, 4: 26, 5: 20, 6: 20}.get(len(self.panels), 14)
+        if self.compact:
+            return 13 if len(self.panels) < 4 else 11
+        return {1: 90, 2: 40, 3: 32, 4: 26, 5: 20, 6: 20}.get(len(self.panels), 14)
 
     @property
     def head(self) -> float:

@@ -143,6 +143,8 @@ def _panel(drawing: Drawing, figure: DotFigure, index: int, across: Scale) -> No
     heading = [Mark("text", "title", 0, 16 + 18 * line, text=text) for line, text in enumerate(lines)]
     heading += [Mark("text", "faint", 0, 15 + 18 * len(lines), text=panel.note)] if panel.note else []
     drawing.spot((across.left, 0), heading, (panel.hint,) if panel.hint else ())
+    if panel.apart:
+        drawing.spot((across.left, 0), [Mark("line", "tick", -3, 0, -3, bottom)])
     inset = _inset(figure) * (across.right - across.left)
     at, chance = axis.scale._replace(left=across.left + inset, right=across.right), _chance(panel, axis.scale)
     wide = at.right - at.left
@@ -202,7 +204,7 @@ def _slot(
             drawing.line("chance", (at.at(dot.chance), y - height / 2 + 1), (at.at(dot.chance), y + height / 2 - 1))
         _whisker(drawing, dot, at, y)
     for cell in () if row.control else slot.cells:
-        tick = _beyond(at.beyond(cell.value), 3.0) or [Mark("line", "cell", 0, -3, 0, 3)]
+        tick = _beyond(at.beyond(cell.value), 3.0) or [_cell(cell.sign)]
         drawing.spot((at.cut(cell.value), y + 11), tick, cell.title, id=cell.id, reach=3.5)
     for dot, centre, lower in reversed(list(zip(slot.dots, centres, _lowered(row, centres, at), strict=True))):
         drawing.spot((centre, y + lower), _beyond(at.beyond(dot.value)) or _dot(row, dot), dot.title, id=dot.id)
@@ -270,6 +272,10 @@ def _beyond(side: int, size: float = 5.0) -> list[Mark]:
     return [Mark("left" if side < 0 else "right", "beyond", x=-side * size * 0.6, size=size)] if side else []
 
 
+def _cell(sign: str) -> Mark:
+    return Mark("text", "half", 0, 3, text=sign, anchor="middle") if sign else Mark("line", "cell", 0, -3, 0, 3)
+
+
 def _dot(row: DotRow, dot: Dot) -> list[Mark]:
     if row.control:
         return [_CONTROL]
@@ -291,6 +297,7 @@ _SIGNS = {
     "pair": (48, {9: _dot(_SOME, Dot(0, sign="1")), 33: _dot(_SOME, Dot(0, sign="2", hollow=True))}),
     "dot": (32, {14: _dot(_SOME, Dot(0))}),
     "cell": (14, {8: [Mark("line", "cell", 0, -4, 0, 4)]}),
+    "halves": (32, {8: [_cell("1")], 20: [_cell("2")]}),
     "hollow": (20, {8: [Mark("circle", "hollow", size=5)]}),
     "rank": (20, {8: [Mark("line", "tick", 0, -6, 0, 6)]}),
     "below": (22, {8: [Mark("box", "band", -7, -7, 16, 14)]}),

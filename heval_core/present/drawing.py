@@ -67,6 +67,7 @@ LOOKS = {
     "dot": Look(fill="hue", stroke="rim"),
     "core": Look(fill="page", stroke="rim", width=0.6),
     "cell": Look(stroke="ink", width=1.2, opacity=0.65),
+    "half": Look(fill="ink", size=10, weight=600),
     "full": Look(fill="ink", stroke="ink", width=1.7),
     "hollow": Look(fill="page", stroke="ink", width=1.7),
     "regular": Look(fill="accent", stroke="page", width=2),

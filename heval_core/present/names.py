@@ -228,6 +228,12 @@ def short_model(key: str) -> str:
     return key.partition("-Instruct")[0].partition("-q4")[0]
 
 
+def model_title(key: str) -> str:
+    """Return `SmolLM2-135M (4-bit)`: a model's short name, with the bits of its weights where its key says them."""
+    bits = re.search(r"(?i)[.-]q(\d)_", key)
+    return short_model(key) + (f" ({bits[1]}-bit)" if bits else "")
+
+
 def first_sentence(docstring: str) -> str:
     """Return the first sentence of a plug-in's docstring, without the name or the word `Control` before its colon."""
     sentence = re.split(r"(?<=[.?])\s", " ".join(docstring.split("\n\n")[0].split()), maxsplit=1)[0]

@@ -233,6 +233,16 @@ class Reader(InstanceQueries, CitationQueries):
             "USING (instance_id) WHERE unavailable IS NULL AND \"group\" LIKE 'C%' AND {} GROUP BY ALL ORDER BY ALL",
         )
 
+    def source_verdicts(self, chosen: Filter) -> pd.DataFrame:
+        """Count per model, dataset and regime the answers that stand in several places, by what they depend on: `source`, see
+        `records/sources.py`.
+        """
+        return self.under(
+            chosen,
+            "SELECT model, dataset, regime, source, count(*) AS n FROM source JOIN instance USING (instance_id) "
+            "WHERE mention = 1 AND dropped_because IS NULL AND {} GROUP BY ALL ORDER BY ALL",
+        )
+
     def sources_of(self, ids: list[str]) -> pd.DataFrame:
         """Return rows of `source` of some instances whose sources were measured, in the order of the prompt."""
         return self.query(
@@ -242,7 +252,7 @@ class Reader(InstanceQueries, CitationQueries):
         )
 
     def values_by_question(self, chosen: Filter, metrics: list[str], parts: list[str], k: int) -> pd.DataFrame:
-        """Sum stored values of whole cells' instances, by cell, explainer, metric, part, group and question: total,
+        """Sum stored values of instances, by cell, explainer, metric, part, group and question: total,
         chance, n.
 
         Sums, so that what is read has no more rows than there are questions.
@@ -254,7 +264,7 @@ class Reader(InstanceQueries, CitationQueries):
             "WHERE dropped_because IS NULL AND metric IN (SELECT unnest(?)) AND part IN (SELECT unnest(?)) AND k = ? "
             "AND {} GROUP BY ALL ORDER BY ALL",
             *(metrics, parts, k),
-            by=CELL,
+            by=() if chosen.cuts_cells else CELL,
         )
 
     def measured_of(self, ids: list[str], metrics: list[str]) -> pd.DataFrame:

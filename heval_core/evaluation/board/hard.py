@@ -17,12 +17,12 @@ Reference: ours (docs/hard-board.md). Cost: one query, and a product of 2,000 x 
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES
+from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES, whole
 from heval_core.evaluation.means import controls_of
 from heval_core.evaluation.ranking import Ranking, ahead, ranking
 from heval_core.records import TECHNIQUE
@@ -56,33 +56,50 @@ COLUMNS = {
 }
 # Stands for all models together.
 ALL = "all"
-_ROW = ["column", "model", "explainer", "value", "low", "high", "chance", "n", "questions", "reason", "exceeds"]
+_HALVES = [f"{half}{what}" for half in ("first", "last") for what in ("", "_low", "_high", "_n")]
+_ROW = [*("column", "model", "explainer", "value", "low", "high", "chance", "n", "questions", "reason", "exceeds"), *_HALVES]
 
 
 @dataclass(frozen=True, eq=False)
 class HardBoard:
     """rows: one a column, model (ALL for the mean of all) and explainer. value, low, high (95 %), chance; n: answers, and
-    questions that they ask; reason: why it has no number, else ""; exceeds: whose numbers its own exceeds (`ranking.ahead`).
+    questions that they ask; reason: why it has no number, else ""; exceeds: whose numbers its own exceeds (`ranking.ahead`);
+    first, last: its halves, each with its ends (first_low …) and answers (first_n). text_only: controls that read text only.
     """
 
     rows: pd.DataFrame
     controls: tuple[str, ...]
+    text_only: tuple[str, ...] = ()
+
+    def best_text(self, column: str) -> str:
+        """Return the control that reads text only with the highest number; "" without one."""
+        values = self.numbers(column)["value"]
+        return max((key for key in self.text_only if key in values.index), key=values.__getitem__, default="")
+
+    def numbers(self, column: str, model: str = ALL) -> pd.DataFrame:
+        """Return the rows of a column that have a number, by explainer."""
+        rows = self.rows[(self.rows["column"] == column) & (self.rows["model"] == model)]
+        return rows.dropna(subset="value").set_index("explainer")
 
     def ranking(self, column: str, model: str = ALL) -> Ranking:
         """Rank the rows of a column that have a number: for ranks, bold and sentences."""
-        return ranking(self.rows[(self.rows["column"] == column) & (self.rows["model"] == model)], self.controls)
+        return ranking(self.numbers(column, model).reset_index(), self.controls)
 
 
 def hard_board(reader: Reader, chosen: Filter = Filter()) -> HardBoard:  # noqa: B008
     """Make the hard board of what a results file has under a filter, of answers under Regular."""
-    choices = reader.choices()
-    regimes = chosen.regime or tuple(choices["regime"].unique())
-    chosen = replace(chosen, regime=regimes, technique=(TECHNIQUE,))
+    chosen = of_regular(reader, chosen)
     metrics = sorted({column.metric for column in COLUMNS.values()})
     parts = sorted({part for column in COLUMNS.values() for part in column.halves})
     stored = reader.values_by_question(chosen, metrics, parts, 0)
-    controls = controls_of(reader)
-    return HardBoard(hard_rows(_with_questions(reader, stored), controls), tuple(controls))
+    explainers, controls = reader.catalogue("explainer"), controls_of(reader)
+    text_only = tuple(explainers[explainers["text_only"].astype(bool)]["key"])
+    return HardBoard(hard_rows(_with_questions(reader, stored), controls), tuple(controls), text_only)
+
+
+def of_regular(reader: Reader, chosen: Filter) -> Filter:
+    """Return the same filter of answers under Regular, with every regime named: one brings its decoys along."""
+    return whole(reader, replace(chosen, technique=(TECHNIQUE,)))
 
 
 def _with_questions(reader: Reader, stored: pd.DataFrame) -> pd.DataFrame:
@@ -109,7 +126,9 @@ def hard_rows(stored: pd.DataFrame, controls: Collection[str]) -> pd.DataFrame:
 
 
 class _Share(NamedTuple):
-    """n: answers. asked: (U,) bool, which questions they ask. drawn: (resamples,). reason: why there is none, else ""."""
+    """n: answers. asked: (U,) bool, which questions they ask. drawn: (resamples,). reason: why there is none, else "".
+    halves: of which it is the mean.
+    """
 
     value: float = NAN
     low: float = NAN
@@ -119,6 +138,7 @@ class _Share(NamedTuple):
     asked: np.ndarray = np.zeros(0)
     drawn: np.ndarray = np.zeros(0)
     reason: str = ""
+    halves: tuple[Any, ...] = ()
 
 
 def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[str]) -> Iterator[tuple[object, ...]]:
@@ -137,7 +157,8 @@ def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[st
         frame = pd.DataFrame([number[:3] for number in known.values()], [*known], ["value", "low", "high"])
         above = ahead(frame, {key: number.drawn for key, number in known.items()}, controls)
         for key, own in numbers.items():
-            yield (model, key, *own[:5], int(own.asked.sum()), own.reason, above.get(key, []))
+            halves = [number for half in own.halves for number in (*half[:3], half.n)] or [NAN] * len(_HALVES)
+            yield (model, key, *own[:5], int(own.asked.sum()), own.reason, above.get(key, []), *halves)
 
 
 def _number(column: HardColumn, rows: pd.DataFrame, weights: np.ndarray) -> _Share:
@@ -151,10 +172,15 @@ def _number(column: HardColumn, rows: pd.DataFrame, weights: np.ndarray) -> _Sha
     count, sizes = sum(half.n for half in columns), tuple(zip(column.halves, (half.n for half in columns), strict=True))
     if reason := too_small(sizes, SMALLEST_GROUP // 3) or too_small((("used", count),), SMALLEST_GROUP):
         return _Share(n=count, reason=reason)
-    value = Value("", float(np.mean([half.mean() for half in columns])), columns=tuple(columns))
-    asked = np.any([half.counts > 0 for half in columns], axis=0)
+    halves = [_share([half._replace(factor=1.0)], chance, weights) for half, chance in zip(columns, chances, strict=True)]
+    return _share(columns, float(np.mean(chances)), weights)._replace(halves=tuple(halves))
+
+
+def _share(columns: Sequence[Sums], chance: float, weights: np.ndarray) -> _Share:
+    value = Value("", sum(column.factor * column.mean() for column in columns), columns=tuple(columns))
+    asked = np.any([column.counts > 0 for column in columns], axis=0)
     (drawn,) = replicates([value], weights)
-    return _Share(value.value, *value.interval(), float(np.mean(chances)), count, asked, drawn)
+    return _Share(value.value, *value.interval(), chance, sum(column.n for column in columns), asked, drawn)
 
 
 def _alike(numbers: dict[str, _Share], controls: Collection[str]) -> dict[str, _Share]:
@@ -171,4 +197,6 @@ def _mean(numbers: Sequence[_Share]) -> _Share:
     drawn = np.stack([number.drawn for number in numbers], axis=1)
     value, low, high, chance = np.array([number[:4] for number in numbers]).T
     asked, count = np.any([number.asked for number in numbers], axis=0), sum(number.n for number in numbers)
-    return _Share(value.mean(), *mean_interval(value, low, high, drawn), chance.mean(), count, asked, drawn.mean(axis=1))
+    halves = tuple(_mean(half) for half in zip(*(number.halves for number in numbers), strict=True))
+    ends = mean_interval(value, low, high, drawn)
+    return _Share(value.mean(), *ends, chance.mean(), count, asked, drawn.mean(axis=1), halves=halves)

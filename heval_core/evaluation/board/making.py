@@ -67,7 +67,7 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
     A regime brings its options along, the decoys and lengths with which it was run: they have columns of their own.
     That of everything was made when the results were published, since pages open with it.
     """
-    chosen, everything = _whole(reader, chosen), _whole(reader, Filter())
+    chosen, everything = whole(reader, chosen), whole(reader, Filter())
     stored = list(reader.rows("board")["json"]) if chosen == everything else []
     if stored:
         return Board.of_json(stored[0], measures_of_boards())
@@ -76,13 +76,13 @@ def board(reader: Reader, chosen: Filter = Filter()) -> Board:  # noqa: B008
 
 def board_of_everything(reader: Reader, values: pd.DataFrame) -> Board:
     """The board without a filter, of values that were just computed (`cells.frame_of`)."""
-    chosen = _whole(reader, Filter())
+    chosen = whole(reader, Filter())
     values = values[values["technique"].isin(chosen.technique)]
     return _made(reader, chosen, lambda *measured: computed_values(values, *measured))
 
 
-def _whole(reader: Reader, chosen: Filter) -> Filter:
-    """Of one technique, with every regime named."""
+def whole(reader: Reader, chosen: Filter) -> Filter:
+    """Return the filter of one technique, with every regime named: one brings its options along."""
     choices = reader.choices()
     explained = choices[choices["explained"]]
     return _with_options(explained, _of_one_technique(explained, chosen))

@@ -1,0 +1,106 @@
+"""What a hard board says: who finds the source where a text search cannot, who names where the model reads instead, for whom.
+
+Of prompts whose question's words do not help, else of those where they do. Finds: among the best (`HardBoard.ranking`), above
+guessing, and ahead of every control that reads text only. Reads: among the best at the route, above guessing there, and at the
+source not above it, or below it in one of its halves: where the source is the first place, or the last. Others that are above
+guessing in one half and below it in the other favour the first place, or the last.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from heval_core.evaluation.board.hard import ALL, COLUMNS, HardBoard
+from heval_core.evaluation.ranking import NameOf, sentences, who
+from heval_core.records.vocabulary import listed
+
+NOTHING = (
+    "Of no answer it was measured on which mention it depends: `heval run … --explainers … --sources` and `heval publish` "
+    "measure it, on prompts whose answer stands in several places, such as `--regimes double_conflicting.d1`."
+)
+# Of the columns that ask for the source, the first one with numbers ▶ what it is of.
+_WHERE = {
+    "unworded": "where an answer stands in several places and the question’s words do not tell which",
+    "worded": "where an answer stands in several places and the question’s words tell which",
+}
+
+
+def hard_conclusion(board: HardBoard, name: NameOf, model: NameOf) -> str:
+    """Return the sentences. name, model: how the key of an explainer, and of a model, is written."""
+    column = next((key for key in _WHERE if board.ranking(key).methods and board.best_text(key)), "")
+    if not column:
+        return NOTHING
+    found = [key for key in board.ranking(column).best if _finds(board, key, column, ALL)]
+    texts = [_found(board, column, found, name), *_read(board, column, name), _for_whom(board, column, found, model)]
+    return sentences([*texts, *_lacking(board)])
+
+
+def _finds(board: HardBoard, key: str, column: str, model: str) -> bool:
+    """Return whether an explainer finds the source where a text search does not."""
+    rows = board.numbers(column, model)
+    rivals = {*board.text_only} & {*rows.index}
+    return key in rows.index and rivals <= {*rows["exceeds"][key]} and bool(rows["low"][key] > rows["chance"][key])
+
+
+def _found(board: HardBoard, column: str, found: Sequence[str], name: NameOf) -> str:
+    rows, text = board.numbers(column), board.best_text(column)
+    beside = f"the best control that reads text only ({name(text)}, {rows['value'][text]:.2f})"
+    keys = found or board.ranking(column).best
+    alone, value = len(keys) == 1, _span(rows, keys)
+    if alone:
+        value += f" [{rows['low'][keys[0]]:.2f}, {rows['high'][keys[0]]:.2f}]"
+    value += f" ({rows['n'].iloc[0]:,} answers, chance {rows['chance'].iloc[0]:.2f})"
+    if not found:
+        return f"{_WHERE[column]}, no method is ahead of {beside}: {who(keys, name)} {'has' if alone else 'have'} {value}"
+    above = f"{'' if alone else 'at least '}{rows['value'][[*keys]].min() - rows['value'][text]:.2f} above {beside}"
+    return f"{_WHERE[column]}, {who(keys, name)} {'finds' if alone else 'find'} the one that it depends on: {value}, {above}"
+
+
+def _read(board: HardBoard, column: str, name: NameOf) -> list[str]:
+    """Return who names the place that the last token reads instead, and who favours one place, with their halves."""
+    route, rows = board.numbers("route"), board.numbers(column)
+    failing = [key for key in board.ranking(column).methods if _fails(rows.loc[key])]
+    readers = [key for key in board.ranking("route").best if key in failing and route["low"][key] > route["chance"][key]]
+    instead = f"the place that the last token reads instead ({_span(route, readers)})" if readers else ""
+    groups = [("name", instead, readers)]
+    for end, other in (("first", "last"), ("last", "first")):
+        always = [key for key in failing if rows[f"{end}_low"][key] > rows["chance"][key] > rows[f"{other}_high"][key]]
+        groups.append(("favour", f"the {end} place", [key for key in always if key not in readers]))
+    texts = []
+    for verb, place, keys in (group for group in groups if group[2]):
+        first, last = (_span(rows, keys, half) for half in ("first", "last"))
+        halves = f"right in {first} where the answer depends on the first place, and in {last} where on the last"
+        texts.append(f"{listed([name(key) for key in keys])} {verb}{'s' if len(keys) == 1 else ''} {place}: {halves}")
+    return texts
+
+
+def _fails(row: pd.Series) -> bool:
+    """Return whether a number is not above guessing, or one of its halves is below it."""
+    return bool(row["low"] <= row["chance"] or min(row["first_high"], row["last_high"]) < row["chance"])
+
+
+def _span(rows: pd.DataFrame, keys: Sequence[str], of: str = "value") -> str:
+    values = rows[of][[*keys]]
+    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (values.min(), values.max())))
+
+
+def _for_whom(board: HardBoard, column: str, found: Sequence[str], model: NameOf) -> str:
+    """Return of which models the numbers are, and in which the finding holds by itself."""
+    of = [key for key in board.rows["model"].unique() if key != ALL and len(board.numbers(column, key))]
+    holds = [key for key in of if found and all(_finds(board, explainer, column, key) for explainer in found)]
+    said = f"this is of {listed([model(key) for key in of])}"
+    if len(of) == 1 or not found:
+        return said
+    where = "each" if holds == of else listed([model(key) for key in holds]) or "none of them"
+    return f"{said}; by itself the first holds in {where}"
+
+
+def _lacking(board: HardBoard) -> list[str]:
+    """Return the columns without a number, with the reason."""
+    texts = []
+    for column in COLUMNS.values():
+        lacking = "`heval run … --regimes mixed` measures it" if column.plain else "no answer here is of this kind"
+        reasons = [*board.rows[board.rows["column"] == column.key]["reason"], lacking]
+        if board.numbers(column.key).empty:
+            texts.append(f"“{column.title}” has no number: {next(filter(None, reasons))}")
+    return texts
