@@ -64,7 +64,7 @@ def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGener
         else:
             listing.show_instance(position.beside(int(what.removeprefix("step "))))
 
-    reading.draw(instance, all_rows, view, data, act)
+    reading.draw(instance, all_rows, view, data, act, reading.mention_marks(results.sources_of([shown])))
     st.caption(reading.facts(instance, names.dataset(instance.dataset), names.technique(instance.technique)))
     own_answer.draw_stored(results, instance)
     draw_answers(results, instance)

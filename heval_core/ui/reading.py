@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from heval_core.figures.highlights import Scored
 from heval_core.figures.palette import colour, in_order
@@ -80,8 +81,33 @@ def row_data(row: ReadingRow, ranked_units: range) -> dict[str, Any]:
     }
 
 
-def prompt_data(instance: StoredInstance, rows: Sequence[ReadingRow], level: str = "token") -> dict[str, Any]:
-    """Return what the surface draws: units of the level, with indices of blocks and answers counted in these.
+# What stands below a mention of the answer ▶ what that means.
+MENTION_MARKS = {
+    "source": "the answer depends on this mention",
+    "either": "either mention would do",
+    "route": "the last token reads this mention",
+}
+
+
+def mention_marks(mentions: pd.DataFrame) -> dict[int, tuple[str, str]]:
+    """Return the first token of a mention ▶ what stands below it, and what that means. mentions: of `Reader.sources_of`."""
+    marks = {}
+    for row in mentions.to_dict("records"):
+        kinds = ["source"] if row["is_source"] else ["either"] if row["source"] == "either" else []
+        kinds += ["route"] if row["route_lost"] == mentions["route_lost"].max() else []
+        if kinds:
+            marks[int(row["start"])] = (", ".join(kinds), "; ".join(MENTION_MARKS[kind] for kind in kinds))
+    return marks
+
+
+def prompt_data(
+    instance: StoredInstance,
+    rows: Sequence[ReadingRow],
+    level: str = "token",
+    mentions: Mapping[int, tuple[str, str]] | None = None,
+) -> dict[str, Any]:
+    """Return what the surface draws: units of the level, with indices of blocks and answers counted in these. mentions: see
+    `mention_marks`.
 
     The answer's rank in a row is that of its best token in the used document, whatever the level.
     """
@@ -99,6 +125,7 @@ def prompt_data(instance: StoredInstance, rows: Sequence[ReadingRow], level: str
             for block in blocks
             if block.end > block.start
         ],
+        "mentions": {column[token]: mark for token, mark in (mentions or {}).items()},
         "gold": sorted({column[int(i)] for i in instance.answer_tokens}),
         "rows": [
             row_data(replace(row, scores=summed(row.scores, units).tolist()), ranked_units)
@@ -271,8 +298,11 @@ def draw(
     view: dict[str, Any],  # see `view_of`
     heads: dict[str, Any] | None,
     on_request: Callable[[str], None],
+    mentions: Mapping[int, tuple[str, str]],
 ) -> None:
-    """Draw the surface. heads: as `heads.with_map` gives. on_request: called with `step -1`, `step 1` or `need`."""
+    """Draw the surface. heads: as `heads.with_map` gives. on_request: called with `step -1`, `step 1` or `need`. mentions: see
+    `mention_marks`.
+    """
     # Without an explainer, of an answer that none was run on, nothing is painted.
     first = rows[0].explainer if rows else ""
     answer, share = answer_of(instance), percent(instance.predicted_probability)
@@ -280,7 +310,7 @@ def draw(
         "id": instance.instance_id,
         "title": instance.question or instance.subject,
         "lead": sentence(instance, rows),
-        **prompt_data(instance, rows, view["level"]),
+        **prompt_data(instance, rows, view["level"], mentions),
         "answer": {"text": answer, "share": share, "from": answer_from(instance.group)},
         "used": instance.used_document is not None,
         "chance": chance_rank(instance),

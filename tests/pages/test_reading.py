@@ -42,6 +42,27 @@ def test_what_is_not_ranked_shares_no_sentence_with_what_is_and_has_no_rank(rank
     assert np.isnan(ranks[0]) == bool(ranked_from)
 
 
+@pytest.mark.parametrize(
+    ("sources", "route", "verdict", "places"),
+    [
+        ([True, False], [0.1, 2.0], "one", {2: "source", 4: "route"}),
+        ([False, False], [2.0, 0.1], "either", {2: "either, route", 4: "either"}),
+        ([True, True], [np.nan, np.nan], "several", {2: "source", 4: "source"}),
+        ([False, False], [0.1, 2.0], "none", {4: "route"}),
+    ],
+)
+def test_below_a_mention_stands_what_an_intervention_says_of_it(sources, route, verdict, places):
+    mentions = pd.DataFrame({"is_source": sources, "route_lost": route, "source": verdict, "start": [2, 4]})
+    found = reading.mention_marks(mentions)
+    assert {token: word for token, (word, _) in found.items()} == places
+    assert found.get(2, ("", "the answer"))[1].startswith(
+        ("the answer depends on this mention", "either mention", "the answer")
+    )
+    data = prompt_data(ONE, [ReadingRow("fa", "Feature ablation", True, [0.0] * 6)], "sentence", found)
+    assert data["mentions"] == {{2: 0, 4: 1}[token]: mark for token, mark in found.items()}
+    assert reading.mention_marks(mentions[:0]) == {}
+
+
 @pytest.fixture
 def shown(demo):
     """An instance answered from its second document, and its rows."""
