@@ -2,29 +2,27 @@
 
 import streamlit as st
 
-from heval_core.ui import board, failures, faithfulness, filters, measured_cells
+from heval_core.store.filters import Filter
+from heval_core.ui import board, failures, faithfulness, filters, measured_cells, sources
 from heval_core.ui.frame import results_page
 
 # Tab ▶ its name, and the question that it answers.
 TABS = {
+    "source": ("Source", "Which place did the answer depend on?"),
     "overall": ("Overall", "Which explainer should I use?"),
     "regime": ("By regime", "Does that depend on what the documents say?"),
-    "prompts": ("Decoys and length", "Does the order hold on harder prompts?"),
     "faithful": ("Faithful?", "Is it faithful, and does faithful mean right?"),
     "failures": ("Failures", "What do explainers point at when they fail?"),
     "against": ("One against another", "Which of two explainers is better?"),
 }
 # Those that are drawn from the board.
-OF_BOARD = {
-    "overall": board.draw_overall,
-    "prompts": board.draw_prompts,
-    "failures": failures.draw,
-    "against": board.draw_pairs,
-}
+OF_BOARD = {"source": sources.draw, "overall": board.draw_overall, "failures": failures.draw, "against": board.draw_pairs}
 
 with results_page() as results:
     titles = {key: tab[0] for key, tab in TABS.items()}
-    with filters.tabs_and_chips(results, "leaderboard", titles) as (tab, _):
+    # The tab that opens is the first one that has something to say of these results.
+    default = "source" if len(sources.verdicts(results, Filter())) else "overall"
+    with filters.tabs_and_chips(results, "leaderboard", titles, default) as (tab, _):
         chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, sliced=True)
     with st.container(key="title", horizontal=True, vertical_alignment="center"):
         st.title(TABS[tab][1])

@@ -7,6 +7,8 @@ import pandas as pd
 
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
+from heval_core.evaluation.board.hard import hard_board, of_regular
+from heval_core.evaluation.board.hard_conclusion import hard_conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
@@ -14,13 +16,14 @@ from heval_core.figures import front
 from heval_core.figures.board import front_figure, whole_table
 from heval_core.figures.citations import QUOTED, quoted_table
 from heval_core.figures.dots_drawn import as_drawing
+from heval_core.figures.hard_board import TITLE, source_figure, source_table, verdict_table
 from heval_core.figures.measures import Measured, cells_table, figure_of, measure_table, of_measure, wanted_of
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
 from heval_core.figures.pattern_panels import pattern_figure, pattern_table
 from heval_core.metrics.shared.measure import Measure
 from heval_core.plugins.measures import measures
-from heval_core.present.names import apart, names_of, regime_title
+from heval_core.present.names import apart, model_title, names_of, regime_title
 from heval_core.present.numbers import so_many
 from heval_core.present.table import IN_BOLD, Table, number_cell
 from heval_core.records import CELL, DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
@@ -50,7 +53,8 @@ def section(results: Reader, key: str) -> Section:
 def plans_of(results: Reader) -> dict[str, Plan]:
     """List what there is to say something about, by key, in order. Results of citations alone say nothing else."""
     citations = has_citations(results)
-    chosen = [*plans().values()] if not citations or len(results.findings()) else []
+    chosen = [_SOURCE] if len(results.source_verdicts(of_regular(results, Filter()))) else []
+    chosen += [*plans().values()] if not citations or len(results.findings()) else []
     chosen += [_QUOTED] if len(results.quoted()) else []
     chosen += technique_sections.PLANS if has_techniques(results) else ()
     chosen += citation_sections.PLANS if citations else ()
@@ -75,6 +79,14 @@ def _board(results: Reader, plan: Plan) -> Section:
     figures = () if drawing is None else (("Quality against cost", front.as_drawing(drawing)),)
     gaps = summary.open if result.rows else ("No explainer ran.",)
     return plan.section(f"{summary.said} {summary.harder} {table.note}{several}", [table], rows, figures, gaps)
+
+
+def _source(results: Reader, plan: Plan) -> Section:
+    result, names = hard_board(results), names_of(results)
+    counts = verdict_table(results.source_verdicts(of_regular(results, Filter())), names)
+    table, figure = source_table(result, names), as_drawing(source_figure(result, names))
+    text = f"{hard_conclusion(result, names.explainer, model_title)} {table.note}"
+    return plan.section(text, [table], result.rows.drop(columns="exceeds"), ((table.title, figure),), behind=[counts])
 
 
 def _measures(results: Reader, plan: Plan) -> Section:
@@ -188,4 +200,5 @@ _OF_PAPER = (
     Plan("simulatability_swap", _MORE, "Documents swapped: can the origin be told?", "B.13", _measures, _SWAPPED),
     Plan("mrr_swap", _MORE, "Documents swapped: mean reciprocal rank", "B.14", _measures, _SWAPPED),
 )
+_SOURCE = Plan("source", "At a glance", TITLE, "ours", _source)
 _QUOTED = Plan("quoted", "Beyond the paper", QUOTED, "QuoteSum", _quoted)

@@ -58,9 +58,13 @@ def _now() -> dict[str, list[str]]:
     return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
+# Values of parameters that released links have, and what is called otherwise now.
+MOVED = {("tab", "prompts"): "source"}
+
+
 def values(name: str) -> list[str]:
     """Return all values of a parameter, in the link's order."""
-    return [value for value in st.query_params.get_all(name) if value != ""]
+    return [MOVED.get((name, value), value) for value in st.query_params.get_all(name) if value != ""]
 
 
 def value(name: str, default: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The Leaderboard: the board of the chosen results, its tabs Overall, Decoys and length, and One against another."""
+"""The Leaderboard: the board of the chosen results, its tabs Overall and One against another, and decoys and length."""
 
 from __future__ import annotations
 
@@ -225,22 +225,20 @@ def choose_question(there: Collection[str] = ASKED) -> str:
     return links[address.one_of("Question", list(links), "question", default, hidden=True, titles=titles)]
 
 
-def draw_prompts(results: Reader, chosen: Filter, board: Board) -> None:
-    """Show whether the order holds under decoys and at length."""
-    sentence = conclusion(board, lambda name: f"**{plain(name)}**").harder
-    with st.container(key="answer"):
-        st.markdown(sentence or "These results have no prompts with decoys, and none that were padded.")
-    if not any(column.scaled for column in board.columns):
-        st.info("No question has a number under these filters.", icon=":material/filter_alt_off:")
+def draw_prompts(results: Reader, chosen: Filter, board: Board, *, marked: bool) -> None:
+    """Show whether the order holds under decoys and at length. marked: whether the picked mark may be one of these."""
+    harder = any(column.scaled and not column.plain for column in board.columns)
+    nothing = "" if harder else "These results have no prompts with decoys, and none that were padded."
+    st.markdown(conclusion(board, lambda name: f"**{plain(name)}**").harder or nothing)
+    if marked and (harder or MARK.id):
+        selection(results, chosen, board)
+    if not harder:
         return
     question = choose_question([column.question for column in board.columns])
-    selection(results, chosen, board)
     MARK.draw("prompts", by_prompts(board, question, names_of(results)))
-    harder = harder_table(board)
-    if harder.heads:
-        with _numbers("every question, decoy and length") as box:
-            if box.open:
-                draw_table(results, harder, exported_board(board), "board-harder", {"filter": str(chosen)})
+    with _numbers("every question, decoy and length") as box:
+        if box.open:
+            draw_table(results, harder_table(board), exported_board(board), "board-harder", {"filter": str(chosen)})
 
 
 PAIR = MarkSelection("pair", ("first", "second", "model", "dataset", "column"))

@@ -40,13 +40,15 @@ def row(key: str = "filters", **looks: Any) -> DeltaGenerator:
 
 
 @contextmanager
-def tabs_and_chips(results: Reader, page: str, titles: Mapping[str, str]) -> Iterator[tuple[str, DeltaGenerator]]:
+def tabs_and_chips(
+    results: Reader, page: str, titles: Mapping[str, str], default: str | None = None
+) -> Iterator[tuple[str, DeltaGenerator]]:
     """Draw the top of a page: its tabs, and in a line with them the chips that the block draws and the page's link.
 
     titles: of the tabs, by their keys. Yields the tab, and a place between tabs and chips.
     """
     with st.container(key=f"{page}_top", horizontal=True, vertical_alignment="center"):
-        tab = address.one_of("Tab", list(titles), "tab", hidden=True, titles=titles)
+        tab = address.one_of("Tab", list(titles), "tab", default, hidden=True, titles=titles)
         between = row(f"{page}_steps", width="content")
         with row():
             yield tab, between

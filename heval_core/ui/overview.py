@@ -10,11 +10,13 @@ from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.orders import order_of
 from heval_core.figures.board import by_question
+from heval_core.figures.hard_board import TITLE as HARD_TITLE
+from heval_core.figures.hard_board import source_figure
 from heval_core.plugins.measures import headlines
 from heval_core.present.html import COMPONENTS, plain, render
 from heval_core.store.filters import NOT_ANSWER, BestToken, Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, board, filters, links, own_answer, own_prompts
+from heval_core.ui import address, board, filters, links, own_answer, own_prompts, sources
 from heval_core.ui.exports import link_button
 from heval_core.ui.marks import draw_figures
 from heval_core.ui.published_results import WHICH_RESULTS, names_of, offered
@@ -71,19 +73,20 @@ def draw_answer() -> None:
 
 
 def draw_board(results: Reader, chosen: Filter, leaderboard: Board) -> None:
-    """Draw the Leaderboard's figure without its columns, and what it recommends."""
-    st.subheader("Between guessing (0) and perfect (1)")
-    st.markdown(board.recommendation(leaderboard))
+    """Draw the figure of the Leaderboard's first tab that has numbers, in little room, and what it says."""
+    hard, names = sources.sources_of(results, chosen), names_of(results)
+    st.subheader(HARD_TITLE if hard else "Between guessing (0) and perfect (1)")
+    st.markdown(sources.sentence(hard, names) if hard else board.recommendation(leaderboard))
     st.caption(f"{results.note.partition('. ')[0].rstrip('.')}." if results.note else "")
-    figure = by_question(leaderboard, names_of(results), compact=True)
+    figure = source_figure(hard, names, compact=True) if hard else by_question(leaderboard, names, compact=True)
+    draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id, "source" if hard else "overall"))
+    if not hard:
+        board.without_numbers(results, chosen, leaderboard)
 
-    draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id))
-    board.without_numbers(results, chosen, leaderboard)
 
-
-def _open(chosen: Filter, id: list[str]) -> None:
-    """Note a click on a mark, which leads to the Leaderboard with it picked."""
-    st.session_state["overview_picked"] = links.parameters(chosen) | {board.MARK.parameter: id}
+def _open(chosen: Filter, id: list[str], tab: str) -> None:
+    """Note a click on a mark, which leads to the Leaderboard's tab with it picked."""
+    st.session_state["overview_picked"] = links.parameters(chosen) | {"tab": [tab], board.MARK.parameter: id}
 
 
 def follow_pick() -> None:

@@ -18,7 +18,7 @@ from tests.e2e.browser import explorer, page_of, settle, visit
 QUIET = 0.25  # how long `settle` sees nothing move
 FIGURE = "[data-testid=stMain] :is(.mark, .js-plotly-plot)"
 PAGES = {"Instances": ".t", "Leaderboard": FIGURE, "Techniques": FIGURE, "Citations": "h1", "About": "h1", "Overview": FIGURE}
-TABS = ("By regime", "Decoys and length", "Faithful?", "Failures", "One against another")
+TABS = ("Source", "By regime", "Faithful?", "Failures", "One against another")
 # Of *Your prompt*: an answer that is bundled; and models with their layouts, asked about three documents of 200 tokens.
 EXAMPLE = "your_prompt?result=1-copied"
 MODELS, TOKENS, WRITTEN, PATIENCE = {"smollm2": "chat", "demo-qwen2-long": "auto"}, 200, 40, 300

@@ -11,7 +11,7 @@ pytestmark = IN_A_BROWSER
 
 PAGES = {
     "overview": "", "board": "leaderboard", "document": "leaderboard?tab=regime&question=document",
-    **{tab: f"leaderboard?tab={tab}" for tab in ("regime", "prompts", "faithful", "failures", "against")},
+    **{tab: f"leaderboard?tab={tab}" for tab in ("source", "regime", "faithful", "failures", "against")},
     "instance": "instances?painted=fa", "rows": "instances?mode=rows&list=open&more=tokens", "techniques": "techniques",
     "your_prompt": "your_prompt", "answer": "your_prompt?result=1-copied&words=12-32", "report": "about",
     "data": "about?tab=data", "methods": "about?tab=methods",

@@ -50,7 +50,7 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("few cells", {"tab": "data", "model": "demo-gpt2", "dataset": "nothing"}),
     ],
     "leaderboard": [
-        *(("few cells", {"tab": tab}) for tab in ("overall", "regime", "prompts", "faithful", "failures", "against")),
+        *(("few cells", {"tab": tab}) for tab in ("source", "overall", "regime", "faithful", "failures", "against")),
         ("few cells", {"model": "demo-gpt2", "dataset": "world_capital"}), ("few cells", {"regime": "conflicting"}),
         ("few cells", {"mark": ["fa", "RQ9", "*"]}), ("few cells", {"mark": ["fa", "RQ3", "*"]}),
         ("few cells", {"tab": "gone"}),
@@ -60,7 +60,7 @@ VIEWS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("few cells", {"tab": "regime", "question": "memory", "cell": MARK[:2]}),
         ("few cells", {"tab": "failures", "explainer": "mechlight", "pattern": "question", "while_right": "fa"}),
         ("few cells", {"tab": "against", "pair": ["fa", "mechlight", "demo-qwen2", "world_capital", "RQ3"]}),
-        *(("made up", {"tab": tab}) for tab in ("overall", "regime", "prompts", "failures", "against")),
+        *(("made up", {"tab": tab}) for tab in ("source", "overall", "regime", "failures", "against")),
     ],
     "techniques": [("few cells", {}), ("few cells", {"right": "20", "pay": "training"}), ("made up", {})],
     "citations": [*(("citations", {"tab": tab}) for tab in ("overview", "claim")), ("few cells", {})],

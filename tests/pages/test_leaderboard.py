@@ -145,7 +145,7 @@ def visible(app) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("place", "asked"),
-    [("overview", {}), *(("leaderboard", {"tab": tab}) for tab in ("overall", "regime", "prompts", "against"))],
+    [("overview", {}), *(("leaderboard", {"tab": tab}) for tab in ("source", "overall", "regime", "against"))],
 )
 def test_a_first_sight_has_few_words_and_controls(demo, place, asked):
     words, controls = visible(open_page(place, **asked))

@@ -51,9 +51,9 @@ def test_a_click_on_a_mark_opens_the_leaderboard_with_it_picked(monkeypatch):
     gone_to = []
     monkeypatch.setattr(page.st, "switch_page", lambda to, query_params: gone_to.append((to, query_params)))
     monkeypatch.setattr(page.st, "session_state", {})
-    page._open(Filter(("demo-gpt2",)), ["fa", "RQ3", "*"])
+    page._open(Filter(("demo-gpt2",)), ["fa", "RQ3", "*"], "overall")
     page.follow_pick()
-    assert gone_to == [("pages/leaderboard.py", {"model": ["demo-gpt2"], "mark": ["fa", "RQ3", "*"]})]
+    assert gone_to == [("pages/leaderboard.py", {"model": ["demo-gpt2"], "tab": ["overall"], "mark": ["fa", "RQ3", "*"]})]
 
 
 @pytest.mark.slow

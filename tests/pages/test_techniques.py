@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_store")]
 # Pages, and the tabs of those that have some.
 VIEWS = [
     ("overview", ""), ("about", ""), ("instances", ""), ("about", "data"),
-    *(("leaderboard", tab) for tab in ("overall", "regime", "prompts", "failures", "against")),
+    *(("leaderboard", tab) for tab in ("source", "overall", "regime", "failures", "against")),
 ]  # fmt: skip
 
 
