@@ -47,7 +47,7 @@ def test_questions_of_the_prompts_with_options(rows):
 
     plain, d0, d1, d2, d3 = (counts(f"mixed{option}") for option in ("_swap", ".d0", ".d1", ".d2", ".d3"))
     assert (d0, d2) == (d1, counts("mixed.256-first"))
-    said = f"{plain} questions without options, {d0} under d0 and d1, {d3} under d3, {d2} with others"
+    said = f"{plain} facts without options, {d0} under d0 and d1, {d3} under d3, {d2} with others"
     assert_said("origin.md", said)
 
 

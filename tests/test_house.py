@@ -19,13 +19,13 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing; nor is
 # one without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 28_180,
-    "files of the product": 254,
-    "lines of demo and benchmarks": 2_491,
-    "lines of tests": 26_750,
-    "files of tests": 229,
-    "lines of JS and CSS": 2_658,
-    "words of docs": 13_969,
+    "lines of the product": 29_487,
+    "files of the product": 263,
+    "lines of demo and benchmarks": 2_503,
+    "lines of tests": 28_115,
+    "files of tests": 241,
+    "lines of JS and CSS": 2_662,
+    "words of docs": 14_929,
 }
 SLACK = 0.02
 

@@ -80,7 +80,8 @@ def draw_overall(results: Reader, chosen: Filter, board: Board) -> None:
             parts.append(FigurePart(front.as_drawing(quality, 400, 430), "Quality against cost", note))
         with st.container(key="board_figures"):
             MARK.draw("board_figure", *parts)
-        without_numbers(results, chosen, board)
+        right_by_construction(results, chosen, board)
+        without_numbers(results, board)
     with _numbers("table, CSV, Parquet, LaTeX") as box:
         if box.open:
             draw_table(results, main_table(board), exported_board(board), "board", {"filter": str(chosen)})
@@ -121,15 +122,19 @@ _REPLACED = {
 }
 
 
-def without_numbers(results: Reader, chosen: Filter, board: Board) -> None:
-    """List where rows are right by construction; the questions that these results cannot answer, with the reason; and those
-    that rest on under half of what was asked.
+def right_by_construction(results: Reader, chosen: Filter, board: Board) -> None:
+    """Draw where rows are right by construction, and how often a label that does not share that says the same."""
+    given = given_sentences(board)
+    rows = query(results, replaced_agreement, chosen).to_dict("records") if given else []
+    shares = [f"{interval_of(row, SHARE, _ENDS)} {_REPLACED[row['group']].format_map(row)}" for row in rows]
+    given += [f"Told by another answer in its place instead of deletion: {listed(shares)}."] if shares else []
+    st.caption(plain(" ".join(given)))
+
+
+def without_numbers(results: Reader, board: Board) -> None:
+    """List the questions that these results cannot answer, with the reason; and those that rest on under half of what was
+    asked.
     """
-    if given := given_sentences(board):
-        rows = query(results, replaced_agreement, chosen).to_dict("records")
-        shares = [f"{interval_of(row, SHARE, _ENDS)} {_REPLACED[row['group']].format_map(row)}" for row in rows]
-        given += [f"Told by another answer in its place instead of deletion: {listed(shares)}."] if shares else []
-        st.caption(plain(" ".join(given)))
     titles = {question.title for question in QUESTIONS.values()}
     if sentences := [f"**{plain(title)}** No number: {plain(reason)}." for title, reason in board.absent if title in titles]:
         st.caption(" ".join(sentences))

@@ -81,7 +81,7 @@ def draw_board(results: Reader, chosen: Filter, leaderboard: Board) -> None:
     figure = source_figure(hard, names, compact=True) if hard else by_question(leaderboard, names, compact=True)
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id, "source" if hard else "overall"))
     if not hard:
-        board.without_numbers(results, chosen, leaderboard)
+        board.without_numbers(results, leaderboard)
 
 
 def _open(chosen: Filter, id: list[str], tab: str) -> None:

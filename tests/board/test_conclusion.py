@@ -61,7 +61,7 @@ LEVEL, BEST_AT_MEMORY = level(0.9, 0.9, 0.9), level(0.6, 0.9, 0.9)
      "told apart from the best on two of the three."),
     # Who deletes documents is right by construction where answers without documents define the groups.
     ({"a": BEST, "b": WORST, "document": level(1, 0.8, 0.1)}, {"controls": ("document",)},
-     "Use A. It is best at all three questions. Without “Context or memory?”, where DOCUMENT is right by construction, A is "
+     "Use A. It is best at all three questions. Without “Context or memory?”, where DOCUMENT is right by construction, it is "
      "best. But deleting whole documents (DOCUMENT, a control) is not told apart from the best at telling documents apart."),
     ({"origin": level(1, 0.7, 0.7), "a": BEST_AT_MEMORY, "b": level(0.5, 0.9, 0.9)},
      {"passes": {"origin": 4.0, "a": 12.0, "b": 1.0}},

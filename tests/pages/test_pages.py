@@ -136,7 +136,7 @@ def test_the_data_tab_accounts_for_every_question(demo):
     app = open_page("about", tab="data", dataset="country_profiles")
     outcomes = demo.outcomes(Filter(dataset=("country_profiles",), technique=("regular",)))
     asked, kept = int(outcomes["instances"].sum()), int(outcomes[~outcomes["dropped"]]["instances"].sum())
-    assert f"{percent(kept / asked)} of {asked:,} questions were usable." in text_of(app)
+    assert f"{percent(kept / asked)} of {asked:,} prompts were usable." in text_of(app)
     cells = app.dataframe[0].value
     groups = [column for column in cells.columns if column in ("C", "C1", "C2", "M", "other", "ambiguous")]
     assert (cells[groups].sum(axis=1) == cells["kept"]).all()

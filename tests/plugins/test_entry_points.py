@@ -86,7 +86,7 @@ def test_one_that_is_broken_is_named_with_its_package_and_costs_only_itself(text
 
 @pytest.mark.parametrize(("key", "other"), [("", "heval_core/explainers/"), ("toy", "second:PLUGIN of second 1.0")])
 def test_two_with_one_key_are_refused_by_both_names(key, other, installed):
-    key = key or next(iter(catalogue.own("explainer")))
+    key = key or next(iter(catalogue.built_in("explainer")))
     text = EXPLAINER.replace(KEY, f'key = "{key}"')
     installed("second", text)
     installed("toy", text) if key == "toy" else None

@@ -11,6 +11,7 @@ import pytest
 
 from heval_core.evaluation.means import cells_and_means
 from heval_core.figures.measures import Measured, measure_table, wanted_of
+from heval_core.plugins import catalogue
 from heval_core.plugins.measures import measures
 from heval_core.present.numbers import EXACT, SHARE
 from heval_core.present.table import Head, Row, Table, TableCell, counted, crossed, number_cell
@@ -123,7 +124,7 @@ def test_no_character_is_a_command_nor_markup_wherever_it_stands(character):
 
 
 MRR = measures()["mrr"]
-NAMES = named({"fa": "Feature ablation"}, ("lexical", "random", "position"))
+NAMES = named({"fa": "Feature ablation"}, tuple(catalogue.explainers(control=True)))
 
 
 def test_a_measures_table_may_have_its_parts_as_columns_and_one_method_is_not_best(few):

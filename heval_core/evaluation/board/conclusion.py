@@ -56,7 +56,7 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     if len(board.methods) > 1:
         reason = _among(board.overall, best, names, " on the mean") or _by_question(best, rankings, names)
     reason += _cost(board.overall, best, board.passes)
-    said = (f"Use {names[best]}. It {reason}.", _beside(board, names), _published(board, best, names))
+    said = (f"Use {names[best]}. It {reason}.", _beside(board, names, best), _published(board, best, names))
     return " ".join(filter(None, (*said, _controls(board, best, names))))
 
 
@@ -72,7 +72,7 @@ def _cost(own: Ranking, best: str, passes: Mapping[str, float]) -> str:
     return f", {text} about {_about(passes[best])}" if passes.get(best) else ""
 
 
-def _beside(board: Board, names: Mapping[str, str]) -> str:
+def _beside(board: Board, names: Mapping[str, str], recommended: str) -> str:
     """Return what would be recommended without the questions at which rows are right by construction."""
     own, passes = board.overall_beside, board.beside.set_index("explainer")["whole_passes"].dropna().to_dict()
     best = _cheapest(own, passes)
@@ -82,7 +82,8 @@ def _beside(board: Board, names: Mapping[str, str]) -> str:
     titles = dict.fromkeys(column.title for key in given for column in board.given(key))
     are = f"{listed([names[key] for key in given])} {'is' if len(given) == 1 else 'are'} right by construction"
     reason = _among(own, best, names) or "is best"
-    return f"Without “{listed(list(titles))}”, where {are}, {names[best]} {reason}{_cost(own, best, passes)}."
+    who, cost = ("it", "") if best == recommended else (names[best], _cost(own, best, passes))
+    return f"Without “{listed(list(titles))}”, where {are}, {who} {reason}{cost}."
 
 
 def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str, str]) -> str:
