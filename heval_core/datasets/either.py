@@ -21,6 +21,7 @@ class Either:
     title = "Either of two"
     reference = "this project's own"
     long = False
+    said_twice = True
 
     def facts(self) -> Iterator[Fact]:
         for state in capital_of():

@@ -27,6 +27,7 @@ class Elsewhere:
     title = "Elsewhere"
     reference = "this project's own"
     long = False
+    said_twice = True
 
     def facts(self) -> Iterator[Fact]:
         for index, state in enumerate(capital_of()):

@@ -24,6 +24,7 @@ class Years:
     title = "Years"
     reference = "this project's own"
     long = False
+    said_twice = True
 
     def facts(self) -> Iterator[Fact]:
         for state in capital_of():

@@ -16,7 +16,7 @@ from heval_core.metrics.shared.cell import Cell, Fixed, MeasuredValues, Places, 
 from heval_core.metrics.shared.measured import MeasuredMetric
 from heval_core.plugins import catalogue
 from heval_core.records import CELL, HEvalError, RegimeKey
-from heval_core.records.groups import MEMORY, document_of
+from heval_core.records.groups import document_of
 from heval_core.statistics import scores
 from heval_core.statistics.bootstrap import Resamples
 from heval_core.store.published import StoredScores
@@ -67,12 +67,7 @@ def layout_of(instances: pd.DataFrame, sources: pd.DataFrame | None = None) -> P
         list(instances["group"]),
         list(instances["ranked_end"]),
     )
-    if sources is None:
-        return layout
-    # Of an answer from memory they are the mentions of another answer.
-    from_memory = instances["instance_id"][(instances["group"] == MEMORY).to_numpy()]
-    sources = sources[~sources["instance_id"].isin(from_memory)]
-    return layout if sources.empty else replace(layout, places=_places(instances["instance_id"], sources))
+    return layout if sources is None or sources.empty else replace(layout, places=_places(instances["instance_id"], sources))
 
 
 def _places(ids: Sequence[str], sources: pd.DataFrame) -> Places:

@@ -61,7 +61,7 @@ class AnswerSource:
 
 
 def verdict(mentions: Sequence[MentionOutcome], together: str) -> str:
-    """Return how many mentions are a source by themselves, one of VERDICTS."""
+    """Return how many mentions are a source by themselves, one of VERDICTS; a single one that one of two moves is none."""
     if sources := sum(mention.is_source for mention in mentions):
         return "one" if sources == 1 else "several"
-    return "none" if together == "stays" else "either"
+    return "none" if together == "stays" or len(mentions) == 1 else "either"

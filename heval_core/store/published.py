@@ -215,6 +215,8 @@ class Database:
 
 # What facts are drawn together by: some data sets ask the same of every subject.
 QUESTION = "subject || ' ' || question"
+# Of an answer from memory, `source` has the mentions of the document's answer.
+OF_DOCUMENTS = "\"group\" <> 'M'"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from heval_core.store.citation_queries import CitationQueries
 from heval_core.store.filters import Filter
 from heval_core.store.instances import InstanceQueries
 from heval_core.store.kinds import TABLES
-from heval_core.store.published import QUESTION, StoredScores
+from heval_core.store.published import OF_DOCUMENTS, QUESTION, StoredScores
 
 # Techniques in the order of the catalogue; those with options behind the one without.
 _ORDER = (
@@ -183,10 +183,11 @@ class Reader(InstanceQueries, CitationQueries):
         `same`, whether the one whose hiding from all later tokens loses most is a source (of several that tie, the share).
         """
         return self.query(
-            f"SELECT model, dataset, regime, {QUESTION} AS question, source, unavailable, count(*) AS mentions, "
+            f"SELECT instance_id, model, dataset, regime, {QUESTION} AS question, source, unavailable, count(*) AS mentions, "
             "avg(is_source::INTEGER) FILTER (hidden_lost = most) AS same "
             "FROM (SELECT *, max(hidden_lost) OVER (PARTITION BY instance_id) AS most FROM source) "
-            "JOIN instance USING (instance_id) GROUP BY ALL ORDER BY ALL"
+            "JOIN instance USING (instance_id) WHERE dropped_because IS NULL "
+            f"AND ({OF_DOCUMENTS} OR unavailable IS NOT NULL) GROUP BY ALL ORDER BY ALL"
         )
 
     def replaced_counts(self, chosen: Filter) -> pd.DataFrame:
@@ -197,7 +198,8 @@ class Reader(InstanceQueries, CitationQueries):
             chosen,
             f'SELECT "group", dataset, {QUESTION} AS question, count(*) AS n, '
             "count(*) FILTER ((together = 'stays') = (\"group\" = 'M')) AS same FROM source JOIN instance USING (instance_id) "
-            "WHERE mention = 0 AND together IS NOT NULL AND \"group\" IN ('C', 'M') AND {} GROUP BY ALL ORDER BY ALL",
+            "WHERE mention = 0 AND together IS NOT NULL AND dropped_because IS NULL AND \"group\" IN ('C', 'M') AND {} "
+            "GROUP BY ALL ORDER BY ALL",
         )
 
     def measured_instances(self, chosen: Filter) -> pd.DataFrame:
@@ -230,7 +232,8 @@ class Reader(InstanceQueries, CitationQueries):
             "SELECT regime, count(DISTINCT instance_id) AS n, "
             "count(*) FILTER (is_source AND source = 'one' AND document = "
             'coalesce(TRY_CAST(substr("group", 2) AS INTEGER), 1) - 1) AS verified FROM source JOIN instance '
-            "USING (instance_id) WHERE unavailable IS NULL AND \"group\" LIKE 'C%' AND {} GROUP BY ALL ORDER BY ALL",
+            "USING (instance_id) WHERE unavailable IS NULL AND dropped_because IS NULL AND \"group\" LIKE 'C%' AND {} "
+            "GROUP BY ALL ORDER BY ALL",
         )
 
     def source_verdicts(self, chosen: Filter) -> pd.DataFrame:
@@ -240,13 +243,16 @@ class Reader(InstanceQueries, CitationQueries):
         return self.under(
             chosen,
             "SELECT model, dataset, regime, source, count(*) AS n FROM source JOIN instance USING (instance_id) "
-            "WHERE mention = 1 AND dropped_because IS NULL AND {} GROUP BY ALL ORDER BY ALL",
+            f"WHERE mention = 1 AND dropped_because IS NULL AND {OF_DOCUMENTS} AND {{}} GROUP BY ALL ORDER BY ALL",
         )
 
     def sources_of(self, ids: list[str]) -> pd.DataFrame:
-        """Return rows of `source` of some instances whose sources were measured, in the order of the prompt."""
+        """Return rows of `source` of some instances whose sources were measured, in the order of the prompt; without answers
+        from memory, of which they are the mentions of another answer.
+        """
         return self.query(
-            "SELECT * FROM source WHERE unavailable IS NULL AND instance_id IN (SELECT unnest(?)) "
+            "SELECT source.* FROM source JOIN instance USING (instance_id) "
+            f"WHERE unavailable IS NULL AND {OF_DOCUMENTS} AND instance_id IN (SELECT unnest(?)) "
             "ORDER BY instance_id, mention",
             [ids],
         )

@@ -125,7 +125,7 @@ _REPLACED = {
 def right_by_construction(results: Reader, chosen: Filter, board: Board) -> None:
     """Draw where rows are right by construction, and how often a label that does not share that says the same."""
     given = given_sentences(board)
-    rows = query(results, replaced_agreement, chosen).to_dict("records") if given else []
+    rows = query(results, replaced_agreement, replace(chosen, technique=(TECHNIQUE,))).to_dict("records") if given else []
     shares = [f"{interval_of(row, SHARE, _ENDS)} {_REPLACED[row['group']].format_map(row)}" for row in rows]
     given += [f"Told by another answer in its place instead of deletion: {listed(shares)}."] if shares else []
     st.caption(plain(" ".join(given)))

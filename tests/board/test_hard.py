@@ -19,7 +19,8 @@ def stored(column, right=RIGHT, questions=20, regime="mixed"):
     return pd.DataFrame(
         [
             {
-                "model": model, "regime": regime, "explainer": explainer, "metric": column.metric, "part": part,
+                "model": model, "dataset": "made", "regime": regime, "explainer": explainer,
+                "metric": column.metric, "part": part,
                 "question": f"{part} {number}", "total": float(number < count), "chance": 0.5, "n": 1.0,
             }
             for explainer, of_models in right.items()

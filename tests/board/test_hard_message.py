@@ -49,7 +49,7 @@ def test_the_sentence_says_who_finds_the_source_who_names_the_route_and_of_which
 def test_where_a_text_search_is_as_good_nobody_is_said_to_find_the_source():
     own = board(TRUTH | {"unworded": HARD | {"words": (19, 19)}})
     assert told(own).startswith(
-        f"{WHERE} no method is ahead of the best control that reads text only (WORDS, 0.95): FA has 0.95 ["
+        f"{WHERE} no method is ahead of all controls that read text only, the best of which is WORDS (0.95): FA has 0.95 ["
     )
     assert "(80 answers, chance 0.50). ROUTE names" in told(own)
     assert told(own).endswith(f"{BOTH}.")

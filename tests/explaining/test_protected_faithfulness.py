@@ -169,7 +169,7 @@ def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(s
     assert of_faithfulness(board(alone)).endswith(NOT_PROTECTED)
     capsys.readouterr()
     both = [*command, "--faithfulness", "--faithfulness-protected"]
-    assert "8 shards computed, 12 were done already" in prints(*both).out  # attn and three controls
+    assert "14 shards computed, 18 were done already" in prints(*both).out  # attn and six controls
     assert "0 shards computed" in prints(*both).out
     assert before.items() <= {key: entry.content for key, entry in ShardStore(folder).entries().items()}.items()
     reader = published(folder)

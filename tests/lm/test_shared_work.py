@@ -85,6 +85,7 @@ def test_an_explainers_seconds_do_not_depend_on_who_ran_before(lm, clean):
     target = Target.next_token(*clean.logits[0].topk(2).indices.tolist())
     time = Time()
     plain = {lm.forward: "clean", lm.heads: "read_all"}
+    assert lm.hidden_attention.refusal is None  # it is tried once a model, by whoever asks first
 
     def timed(seconds, done):
         def do(*given):

@@ -24,7 +24,7 @@ from heval_core.store.filters import Filter
 from heval_core.ui.measured_cells import measured, verdict
 from tests.pages.opening import named
 
-SHOWN = [own for own in measures().values() if own.question and not own.variant_of]
+SHOWN = [own for own in measures().values() if own.question and not own.variant_of and own.needs != "--sources"]
 METHODS = ["fa", "ig", "attn", "mechlight"]
 OTHERS = (*catalogue.explainers(control=True), "document", "blocks")
 NAMES = named({key: key.upper() for key in METHODS}, OTHERS)

@@ -7,9 +7,9 @@ import errno
 import functools
 import itertools
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -274,19 +274,16 @@ ON_RAY = dataclasses.replace(
 @contextmanager
 def ray_cluster(folder: Path) -> Iterator[str]:
     """Start a cluster of its own, and stop no other: `ray stop` would end all that run on this machine. Gives its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    how = "--head --block --num-cpus=2 --num-gpus=2 --include-dashboard=false --node-ip-address=127.0.0.1"
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", *how.split(), f"--port={address.rpartition(':')[2]}"]
+    how = "--head --block --port=0 --num-cpus=2 --num-gpus=2 --include-dashboard=false --node-ip-address=127.0.0.1"
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", *how.split()]
     # Sockets of a cluster lie in its folder, and their paths may have 107 characters.
     with tempfile.TemporaryDirectory(prefix="ray") as short, (folder / "printed").open("w+") as printed:
         started = subprocess.Popen([*command, f"--temp-dir={short}"], stdout=printed, stderr=subprocess.STDOUT)
         try:
-            while "Ray runtime started" not in (folder / "printed").read_text():
+            while not (address := re.search(r"--address='([\d.:]+)'", (folder / "printed").read_text())):
                 assert started.poll() is None, (folder / "printed").read_text()
                 time.sleep(0.1)
-            yield address
+            yield address[1]
         finally:
             started.terminate()
             started.wait()
@@ -298,7 +295,7 @@ def test_a_cluster_gives_the_same_results_and_a_dead_worker_costs_its_task_only(
     grid = dataclasses.replace(ON_RAY, models=(*ON_RAY.models, str(model_folders["gpt2"])))
     quiet = run(grid, here)
     # Its workers would be nice, and get a thirtieth of a core beside a busy process.
-    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0", RAY_AUTH_MODE="disabled")
 
     def on_a_deathbed(loading):
         # As many threads as here: sums in another order end in other bits.

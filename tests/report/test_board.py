@@ -17,7 +17,7 @@ def test_the_section_is_the_board_with_its_sentence_and_what_is_open(few, report
     told = conclusion(made)
     assert drawn.text.startswith(f"{told.said} {told.harder}")
     assert drawn.gaps == told.open
-    assert drawn.rows["value"].tolist() == pytest.approx(made.values["value"].tolist())
+    assert drawn.rows["value"].tolist() == pytest.approx(made.values["value"].tolist(), nan_ok=True)
     frame = drawn.shown[0].frame().set_index("Explainer")
     assert len(frame) == len(made.rows)
     fa = made.values.set_index(["column", "explainer"]).loc[("RQ2", "fa")]

@@ -5,7 +5,7 @@ Columns, each the share named rightly, with chance .5 where there are two places
             next two, by sums of scores; reciprocal ranks (MRR) have another chance, and pay for naming every place of a string
   worded    the answer stands in several places, and the source's sentence has more of the question's words than the others'
   unworded  it has not
-  route     the same prompts: the place that the last token reads
+  route     the place that the last token reads, in these prompts, whatever their answers depend on
 Formula: of a model the mean of two halves (first and second document, or source first and last), each over all its answers,
 whatever their data set and regime; over all models the mean of the models'. No mean is taken over columns, which ask
 different things. Intervals: `statistics/values.py`, clustered by question, and of a mean `bounded.mean_interval`; the same
@@ -22,12 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES, whole
+from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES, said_twice, whole
 from heval_core.evaluation.means import controls_of
-from heval_core.evaluation.ranking import Ranking, ahead, ranking
+from heval_core.evaluation.ranking import ROUNDING, Ranking, ahead, ranking
 from heval_core.records import TECHNIQUE
 from heval_core.records.groups import context_groups
 from heval_core.records.regime_keys import read_key
+from heval_core.records.vocabulary import BY_CONSTRUCTION
 from heval_core.statistics.bootstrap import NAN, resample_weights
 from heval_core.statistics.bounded import mean_interval
 from heval_core.statistics.values import SMALLEST_GROUP, Sums, Value, replicates, too_small
@@ -63,7 +64,8 @@ _ROW = [*("column", "model", "explainer", "value", "low", "high", "chance", "n",
 @dataclass(frozen=True, eq=False)
 class HardBoard:
     """rows: one a column, model (ALL for the mean of all) and explainer. value, low, high (95 %), chance; n: answers, and
-    questions that they ask; reason: why it has no number, else ""; exceeds: whose numbers its own exceeds (`ranking.ahead`);
+    questions that they ask; reason: why it has no number, else ""; interval: whether there is none, by construction; exceeds:
+    whose numbers its own exceeds (`ranking.ahead`);
     first, last: its halves, each with its ends (first_low …) and answers (first_n). text_only: controls that read text only.
     """
 
@@ -94,7 +96,13 @@ def hard_board(reader: Reader, chosen: Filter = Filter()) -> HardBoard:  # noqa:
     stored = reader.values_by_question(chosen, metrics, parts, 0)
     explainers, controls = reader.catalogue("explainer"), controls_of(reader)
     text_only = tuple(explainers[explainers["text_only"].astype(bool)]["key"])
-    return HardBoard(hard_rows(_with_questions(reader, stored), controls), tuple(controls), text_only)
+    rows = hard_rows(_with_questions(reader, stored), controls)
+    # Prompts are built so that it is right: other questions would not change it (`means.without_sure_intervals`).
+    sure = rows["explainer"].isin(text_only) & (rows["value"] > 1 - ROUNDING)
+    rows = rows.assign(
+        interval=sure.map({True: BY_CONSTRUCTION, False: ""}), low=rows["low"].mask(sure), high=rows["high"].mask(sure)
+    )
+    return HardBoard(rows, tuple(controls), text_only)
 
 
 def of_regular(reader: Reader, chosen: Filter) -> Filter:
@@ -114,13 +122,15 @@ def _with_questions(reader: Reader, stored: pd.DataFrame) -> pd.DataFrame:
 def hard_rows(stored: pd.DataFrame, controls: Collection[str]) -> pd.DataFrame:
     """Make the rows of a `HardBoard`.
 
-    stored: model, regime, explainer, metric, part, question, total, chance and n: sums of stored values, and how many.
+    stored: model, dataset, regime, explainer, metric, part, question, total, chance and n: sums of stored values, and how
+    many.
     """
-    options = {regime: not read_key(str(regime)).plain for regime in stored["regime"].unique()}
+    several = {name: not read_key(str(name)).plain for name in stored["regime"].unique()}
+    made_up = {name: name in said_twice() for name in stored["dataset"].unique()}
     rows = []
     for column in COLUMNS.values():
         fits = (stored["metric"] == column.metric) & stored["part"].isin(column.halves)
-        fits &= ~(stored["regime"].map(options).astype(bool) & column.plain)
+        fits &= ~((stored["regime"].map(several).astype(bool) | stored["dataset"].map(made_up).astype(bool)) & column.plain)
         rows += [(column.key, *row) for row in _of_column(column, stored[fits], controls)] if fits.any() else []
     return pd.DataFrame(rows, columns=_ROW)
 

@@ -51,7 +51,9 @@ def _found(board: HardBoard, column: str, found: Sequence[str], name: NameOf) ->
         value += f" [{rows['low'][keys[0]]:.2f}, {rows['high'][keys[0]]:.2f}]"
     value += f" ({rows['n'].iloc[0]:,} answers, chance {rows['chance'].iloc[0]:.2f})"
     if not found:
-        return f"{_WHERE[column]}, no method is ahead of {beside}: {who(keys, name)} {'has' if alone else 'have'} {value}"
+        ahead = f"no method is ahead of all controls that read text only, the best of which is {name(text)}"
+        has = f"{who(keys, name)} {'has' if alone else 'have'}"
+        return f"{_WHERE[column]}, {ahead} ({rows['value'][text]:.2f}): {has} {value}"
     above = f"{'' if alone else 'at least '}{rows['value'][[*keys]].min() - rows['value'][text]:.2f} above {beside}"
     return f"{_WHERE[column]}, {who(keys, name)} {'finds' if alone else 'find'} the one that it depends on: {value}, {above}"
 

@@ -15,7 +15,7 @@ from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import OURS
 
 # Decoys under which the answer stands in several places. Which of them is the source is assumed, and often not true.
-ASSUMED = ("d1", "d2")
+ASSUMED = ("d1", "d2", "trust", "loud")
 # Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
 ASKED = ("RQ1", "RQ2", "RQ3")
 VALUES = [

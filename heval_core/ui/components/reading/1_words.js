@@ -45,7 +45,7 @@ function nameOf(data, row, index) {
 function spoken(data, view, index) {
   const parts = [`${data.level} ${index + 1} of ${data.tokens.length}: ${shown(data.tokens[index]).trim()}`];
   if (data.gold.includes(index)) parts.push("answer");
-  if (data.mentions[index]) parts.push(data.mentions[index][1]);
+  if (data.mentions?.[index]) parts.push(data.mentions[index][1]);
   if (!isRanked(data, index)) parts.push("not ranked");
   else for (const row of painted(data, view)) parts.push(nameOf(data, row, index));
   return parts.join(", ");

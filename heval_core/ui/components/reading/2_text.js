@@ -25,7 +25,7 @@ function tokenOf(data, view, index, made) {
   made.classList.toggle("gold", data.gold.includes(index));
   made.classList.toggle("unranked", !isRanked(data, index));
   // What an intervention found of this mention of the answer stands below its first token.
-  if (data.mentions[index]) having(made, { "data-mention": data.mentions[index][0], title: data.mentions[index][1] });
+  if (data.mentions?.[index]) having(made, { "data-mention": data.mentions[index][0], title: data.mentions[index][1] });
   return having(made, { "data-index": index, tabindex: -1, role: "button", "aria-label": spoken(data, view, index) });
 }
 
