@@ -25,7 +25,7 @@ CEILINGS = {
     "lines of tests": 28_122,
     "files of tests": 241,
     "lines of JS and CSS": 2_662,
-    "words of docs": 14_929,
+    "words of docs": 14_970,
 }
 SLACK = 0.02
 
