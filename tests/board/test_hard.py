@@ -87,7 +87,9 @@ def test_several_answers_to_a_question_widen_the_interval():
     column = COLUMNS["route"]
     alone = stored(column, {"a": {"one": (6, 6)}, "b": {"one": (5, 5)}}, 10)
     often = alone.assign(total=alone["total"] * 4, chance=2.0, n=4.0)
-    assert set(board_of(alone).rows.query("model == 'one'")["reason"]) == {"group used has 20 of the 30 instances needed"}
+    assert set(board_of(alone).rows.query("model == 'one'")["reason"]) == {
+        "too few answers (10 first, 10 last; 10 each and 30 in all are needed)"
+    }
     once, four = (board_of(frame).rows.set_index(["model", "explainer"]) for frame in (stored(column), often))
     assert four.loc[("one", "a"), "value"] == pytest.approx(0.6)
     assert four.loc[("one", "a"), "questions"] == 20
@@ -112,7 +114,7 @@ def test_a_model_with_too_few_answers_is_not_in_the_mean():
     column = COLUMNS["worded"]
     small = stored(column, {"good": {"three": (1, 1)}, "half": {"three": (0, 0)}}, 5)
     found = board_of(stored(column), small).rows.set_index(["model", "explainer"])
-    assert found.loc[("three", "good"), "reason"] == "group first_worded has 5 of the 10 instances needed"
+    assert found.loc[("three", "good"), "reason"] == "too few answers (5 first, 5 last; 10 each and 30 in all are needed)"
     assert found.loc[(ALL, "good"), "value"] == pytest.approx(0.925)
 
 

@@ -78,7 +78,10 @@ def test_columns_without_a_number_have_their_reason_or_what_to_run():
     ]
     text = told(HardBoard(hard_rows(pd.concat(few), CONTROLS), CONTROLS, ("words",)))
     assert text.startswith(f"{WHERE.replace('do not tell', 'tell')} no method is ahead")
-    assert "“Stands twice, they do not” has no number: group first_unworded has 5 of the 10 instances needed." in text
+    assert (
+        "“Stands twice, they do not” has no number: too few answers (5 first, 5 last; 10 each and 30 in all are needed)."
+        in text
+    )
     assert "“Answer stands once” has no number: `heval run … --regimes mixed` measures it." in text
 
 

@@ -31,7 +31,7 @@ from heval_core.records.regime_keys import read_key
 from heval_core.records.vocabulary import BY_CONSTRUCTION
 from heval_core.statistics.bootstrap import NAN, resample_weights
 from heval_core.statistics.bounded import mean_interval
-from heval_core.statistics.values import SMALLEST_GROUP, Sums, Value, replicates, too_small
+from heval_core.statistics.values import SMALLEST_GROUP, Sums, Value, replicates
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 
@@ -179,9 +179,10 @@ def _number(column: HardColumn, rows: pd.DataFrame, weights: np.ndarray) -> _Sha
         sums, counts = (np.bincount(of_part["unit"], of_part[name], weights.shape[1]) for name in ("total", "n"))
         columns.append(Sums(sums, counts, 1 / len(column.halves), (0.0, 1.0)))
         chances.append(of_part["chance"].sum() / max(1, columns[-1].n))
-    count, sizes = sum(half.n for half in columns), tuple(zip(column.halves, (half.n for half in columns), strict=True))
-    if reason := too_small(sizes, SMALLEST_GROUP // 3) or too_small((("used", count),), SMALLEST_GROUP):
-        return _Share(n=count, reason=reason)
+    first, last = (half.n for half in columns)
+    if min(first, last) < SMALLEST_GROUP // 3 or first + last < SMALLEST_GROUP:
+        needed = f"{SMALLEST_GROUP // 3} each and {SMALLEST_GROUP} in all are needed"
+        return _Share(n=first + last, reason=f"too few answers ({first} first, {last} last; {needed})")
     halves = [_share([half._replace(factor=1.0)], chance, weights) for half, chance in zip(columns, chances, strict=True)]
     return _share(columns, float(np.mean(chances)), weights)._replace(halves=tuple(halves))
 
