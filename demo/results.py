@@ -124,7 +124,6 @@ def _harder(name: str) -> Iterator[list[str]]:
     for one in HARDER:
         obeyed = [str(regime) for regime in one.regimes if rates[SHORT, str(regime)] >= OBEYED]
         if obeyed:
-            # Where the answer may stand in two places it is asked on which of them it depends.
-            beside = ["--timing"] if one.timed else ["--sources"]
+            beside = ["--timing"] if one.timed else []
             options = ["--explainers", ",".join((*catalogue.default_methods(), *further())), "--regimes", *obeyed, *beside]
             yield run([model], SHORT, *options, limit=one.questions)
