@@ -3,7 +3,7 @@
 import pytest
 
 from demo.examine import read_measured
-from demo.results import HARDER, LENGTHENED, OBEYED, RULED, SHORT
+from demo.results import DEPENDENCE, HARDER, LENGTHENED, OBEYED, RULED, SHORT
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
 from heval_core.plugins import catalogue
@@ -23,7 +23,7 @@ def lexical(made, column):
 @pytest.mark.parametrize("model", LONG)
 def test_a_string_match_tells_documents_apart_until_both_name_the_answer(demo_reader, model):
     made = board(demo_reader, Filter(model=(model,)))
-    assert lexical(made, "RQ2.d0")["low"] > 0.05
+    assert lexical(made, "RQ2.d0")["value"] > 0.05  # where it is 1 by construction, it has no interval
     under = lexical(made, "RQ2.d1")
     assert under["low"] <= 0 <= under["high"]
 
@@ -54,6 +54,6 @@ def test_decoys_and_lengths_are_shown_only_where_the_model_obeys_its_rule(demo_r
 
 def test_every_explainer_is_on_the_board(demo_reader):
     made = board(demo_reader)
-    assert {row.key for row in made.rows} == set(catalogue.plugins("explainer"))
+    assert {row.key for row in made.rows} == {*catalogue.plugins("explainer")} - {*DEPENDENCE}
     assert made.timed
     assert {"RQ1", "RQ2", "RQ3", "RQ2.d1"} <= {column.key for column in made.columns}
