@@ -23,10 +23,10 @@ import numpy as np
 
 from heval_core.metrics.shared.cell import Cell
 from heval_core.metrics.shared.measure import Measure
+from heval_core.metrics.shared.mention_choice import named
 from heval_core.metrics.shared.ranks import OfUsed, segment_shares
 from heval_core.records import DUAL_REGIMES
 from heval_core.records.groups import context_groups
-from heval_core.statistics.scores import ties
 from heval_core.statistics.values import Each, Value, mean_of
 
 
@@ -35,9 +35,7 @@ def forced_choice(sums: np.ndarray, used: np.ndarray) -> np.ndarray:
 
     sums: (N, documents). used: (N,).
     """
-    tied = ties(sums)
-    above, size = (counts[np.arange(len(used)), used] for counts in tied)
-    return np.asarray((above == 0) / size)
+    return named(sums, np.ones(sums.shape, dtype=bool), used)
 
 
 @dataclass(frozen=True)

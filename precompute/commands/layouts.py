@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from heval_core.evaluation.usable import compared_in
 from heval_core.explaining import pipeline
+from heval_core.folders import program
 from heval_core.lm.chat import has_template
 from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
@@ -105,7 +106,7 @@ def _run(model: str, datasets: list[str], regimes: tuple[str, ...], options: arg
     """Write the command that runs some conditions, with questions asked as here."""
     defaults = {"memory": Grid.memory, "match": Grid.match, "template": Grid.template, "seed": Grid.seed}
     changed = {name: str(getattr(options, name)) for name, usual in defaults.items() if getattr(options, name) != usual}
-    words = ["python", "-m", "precompute", "run", "--models", model, "--datasets", *datasets, "--regimes", *regimes]
+    words = [*program().split(), "run", "--models", model, "--datasets", *datasets, "--regimes", *regimes]
     return shlex.join([*words, *(word for name, value in changed.items() for word in (f"--{name}", value))])
 
 

@@ -6,6 +6,7 @@ from heval_core.evaluation.board.hard import ALL, COLUMNS, HardBoard, hard_rows
 from heval_core.evaluation.board.hard_conclusion import NOTHING, hard_conclusion
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.hard_board import in_words, source_figure, source_table
+from heval_core.folders import program
 from heval_core.present.drawing import as_svg
 from heval_core.present.names import Names, model_title
 from tests.board.test_hard import pd, stored
@@ -68,7 +69,7 @@ def test_a_finding_that_one_model_makes_alone_is_said_to_hold_there():
 
 def test_columns_without_a_number_have_their_reason_or_what_to_run():
     assert told(board({"once": EVEN})) == NOTHING
-    assert "`heval run … --explainers … --sources`" in NOTHING
+    assert f"`{program()} run … --explainers … --sources`" in NOTHING
     assert told(board({"unworded": {key: HARD[key] for key in CONTROLS}})) == NOTHING
     text = told(board({key: TRUTH[key] for key in ("once", "unworded")}))
     assert "“What the last token reads” has no number: no answer here is of this kind." in text
@@ -82,7 +83,7 @@ def test_columns_without_a_number_have_their_reason_or_what_to_run():
         "“Stands twice, they do not” has no number: too few answers (5 first, 5 last; 10 each and 30 in all are needed)."
         in text
     )
-    assert "“Answer stands once” has no number: `heval run … --regimes mixed` measures it." in text
+    assert f"“Answer stands once” has no number: `{program()} run … --regimes mixed` measures it." in text
 
 
 def test_each_column_is_a_panel_with_its_chance_and_the_route_is_set_apart():

@@ -20,6 +20,9 @@ _INSTEAD = {
     "lexical": "a text search",
     "position": "pointing at the prompt’s end",
     "random": "guessing",
+    "first_mention": "taking the answer’s first mention",
+    "last_mention": "taking the answer’s last mention",
+    "question_words": "looking for the question’s words",
 }
 _COUNTS = ("no", "one", "two", "three")
 NOTHING = "Nothing can be recommended: no method has a number for any of the three questions."

@@ -65,8 +65,8 @@ _ROW = [*("column", "model", "explainer", "value", "low", "high", "chance", "n",
 class HardBoard:
     """rows: one a column, model (ALL for the mean of all) and explainer. value, low, high (95 %), chance; n: answers, and
     questions that they ask; reason: why it has no number, else ""; interval: whether there is none, by construction; exceeds:
-    whose numbers its own exceeds (`ranking.ahead`);
-    first, last: its halves, each with its ends (first_low …) and answers (first_n). text_only: controls that read text only.
+    whose numbers its own exceeds (`ranking.ahead`); first, last: its halves, each with its ends (first_low …) and answers
+    (first_n). text_only: controls that read text only.
     """
 
     rows: pd.DataFrame
@@ -125,12 +125,12 @@ def hard_rows(stored: pd.DataFrame, controls: Collection[str]) -> pd.DataFrame:
     stored: model, dataset, regime, explainer, metric, part, question, total, chance and n: sums of stored values, and how
     many.
     """
-    several = {name: not read_key(str(name)).plain for name in stored["regime"].unique()}
-    made_up = {name: name in said_twice() for name in stored["dataset"].unique()}
+    plain = [regime for regime in stored["regime"].unique() if read_key(str(regime)).plain]
+    once = stored["regime"].isin(plain) & ~stored["dataset"].isin(said_twice())
     rows = []
     for column in COLUMNS.values():
         fits = (stored["metric"] == column.metric) & stored["part"].isin(column.halves)
-        fits &= ~((stored["regime"].map(several).astype(bool) | stored["dataset"].map(made_up).astype(bool)) & column.plain)
+        fits = fits & once if column.plain else fits
         rows += [(column.key, *row) for row in _of_column(column, stored[fits], controls)] if fits.any() else []
     return pd.DataFrame(rows, columns=_ROW)
 

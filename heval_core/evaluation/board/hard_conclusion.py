@@ -12,10 +12,11 @@ import pandas as pd
 
 from heval_core.evaluation.board.hard import ALL, COLUMNS, HardBoard
 from heval_core.evaluation.ranking import NameOf, sentences, who
+from heval_core.folders import program
 from heval_core.records.vocabulary import listed
 
 NOTHING = (
-    "Of no answer it was measured on which mention it depends: `heval run … --explainers … --sources` and `heval publish` "
+    f"Of no answer it was measured on which mention it depends: `{program()} run … --explainers … --sources` and `… publish` "
     "measure it, on prompts whose answer stands in several places, such as `--regimes double_conflicting.d1`."
 )
 # Of the columns that ask for the source, the first one with numbers ▶ what it is of.
@@ -101,7 +102,7 @@ def _lacking(board: HardBoard) -> list[str]:
     """Return the columns without a number, with the reason."""
     texts = []
     for column in COLUMNS.values():
-        lacking = "`heval run … --regimes mixed` measures it" if column.plain else "no answer here is of this kind"
+        lacking = f"`{program()} run … --regimes mixed` measures it" if column.plain else "no answer here is of this kind"
         reasons = [*board.rows[board.rows["column"] == column.key]["reason"], lacking]
         if board.numbers(column.key).empty:
             texts.append(f"“{column.title}” has no number: {next(filter(None, reasons))}")
