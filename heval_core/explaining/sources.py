@@ -6,7 +6,8 @@ and all of them together by the first. The next token is still one of the answer
 answer's (`follows`), or another (`moves`). With `--match text` that is the same token; with `within` it is the one after the
 words before the answer, which stay as the model wrote them. A document that gives its answer under another name (d3) mentions
 that one. Of an answer from memory beside one document, the document's own answer is replaced: where that moves it, the answer
-was not from memory alone (a label that no deletion makes).
+was not from memory alone (a label that no deletion makes). An answer of no candidate, such as the other city of a passage, is
+the only one of its relation that begins as the model's and stands in a document.
 Fresh answers are of the same relation, in an order fixed by seed and question: with the same case of the first letter, as many
 digits and words; neither true nor mentioned in the prompt; none of their first tokens is a candidate's, nor the one in running
 text a token of the prompt.
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     import torch
 
 # In the keys of shards: raise it whenever these rules change.
-RULES = "answers replaced, 1"
+RULES = "answers replaced, 2"
 # Why an answer has no source.
-NO_DOCUMENT = "the answer is of no document"
+NO_DOCUMENT = "the answer stands in no document"
 NOT_STATED = "the document states no answer"
 OTHER_PROMPT = "the prompt is not what the layout makes of the documents"
 NO_MENTION = "the answer is not mentioned"
@@ -124,18 +125,9 @@ def _judged(plan: _Replacing, tokens: list[int], lost: list[float], hidden: Sequ
 def _replacing(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> _Replacing:
     """Plan what is to be run for an answer. Raises _Unavailable."""
     instance, prompt = prepared.instance, prepared.prompt
-    number = document_of(behaviour.explained_group)
-    if behaviour.explained_group == MEMORY and len(instance.documents) == 1:
-        number = 0
-    if number is None or number >= len(instance.documents):
-        raise _Unavailable(NO_DOCUMENT)
-    document = instance.documents[number]
-    if not document.stated:
-        raise _Unavailable(NOT_STATED)
-    written = document.alias or document.answer
+    written, accepted = _given(lm, prepared, behaviour, pool)
     located, plain = _mentions(lm, prepared, written)
-    accepted = next(name.first_tokens for name in prepared.names if name.group == behaviour.explained_group)
-    fresh = _fresh(lm, prepared, written, pool)
+    fresh = _fresh(lm, prepared, written, accepted, pool)
     alone = [((mention,), answer) for mention in located for answer in fresh]
     together = [(located, next(iter(fresh)))] if len(located) > 1 else []
     generated = prompt.ids[len(plain.ids) :]
@@ -146,6 +138,32 @@ def _replacing(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool
     documents = tuple(mention.text if mention.text < len(instance.documents) else -1 for mention in located)
     spans = tuple(Span(tokens[0], tokens[-1] + 1) for tokens in plain.answer_tokens)
     return _Replacing(accepted, fresh, spans, documents, prompts)
+
+
+def _given(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """Return the answer that is replaced, as documents write it, and its first tokens. Raises _Unavailable."""
+    documents, group = prepared.instance.documents, behaviour.explained_group
+    if group == "other":
+        return _another(lm, prepared, behaviour, pool)
+    number = 0 if group == MEMORY and len(documents) == 1 else document_of(group)
+    if number is None or number >= len(documents):
+        raise _Unavailable(NO_DOCUMENT)
+    document = documents[number]
+    if not document.stated:
+        raise _Unavailable(NOT_STATED)
+    return document.alias or document.answer, next(name.first_tokens for name in prepared.names if name.group == group)
+
+
+def _another(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """Find the answer of a relation that begins as the model's, is no candidate, and stands in a document."""
+    texts, known = [document.text for document in prepared.instance.documents], {alike(name.text) for name in prepared.names}
+    others = (answer for answer in pool if alike(answer) not in known and any(mentions(answer, text) for text in texts))
+    given = {answer: tokens for answer in others if behaviour.token_id in (tokens := lm.first_tokens(answer))}
+    if behaviour.answer_text is not None:
+        given = {answer: tokens for answer, tokens in given.items() if mentions(answer, behaviour.answer_text)}
+    if len(given) != 1:
+        raise _Unavailable(NO_DOCUMENT)
+    return next(iter(given.items()))
 
 
 def _mentions(lm: LanguageModel, prepared: Prepared, written: str) -> tuple[tuple[_Mention, ...], TokenisedPrompt]:
@@ -183,11 +201,16 @@ def _replaced(instance: Instance, some: Sequence[_Mention], answer: str) -> Inst
     return replace(instance, documents=tuple(documents), padding=tuple(texts[count:]))
 
 
-def _fresh(lm: LanguageModel, prepared: Prepared, written: str, pool: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Choose the first two of the pool that will do, with their first tokens. Raises _Unavailable."""
+def _fresh(
+    lm: LanguageModel, prepared: Prepared, written: str, accepted: tuple[int, ...], pool: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """Choose the first two of the pool that will do, with their first tokens. accepted: those of `written`.
+
+    Raises _Unavailable.
+    """
     instance, prompt, chosen, shared = prepared.instance, prepared.prompt, dict[str, tuple[int, ...]](), False
     known = {alike(answer) for answer in (instance.true_answer, *instance.accepted)}
-    of_candidates = {token for name in prepared.names for token in name.first_tokens}
+    of_candidates = {*accepted, *(token for name in prepared.names for token in name.first_tokens)}
     for answer in pool:
         if _form(answer) != _form(written) or alike(answer) in known:
             continue
