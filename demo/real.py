@@ -33,9 +33,10 @@ EXPLAINED = (
 NEXT = ((MODELS, "invented_states", (TWO, *REST), FIRST), (MODELS, "country_profiles", PLAIN, 40))
 # Where the answer stands twice: data set, regimes, questions, and what counts as memory (of made-up facts there is none). As
 # many as give 150 answers with one source.
+PASSAGE = ("conflicting.twice",)
 TWICE = (
-    (CAPITALS, ("double_conflicting.d1", "mixed.d1"), 120, "own"), ("years", (ONE,), 300, "any"),
-    ("elsewhere", (ONE,), 300, "any"), ("either", (ONE,), FIRST, "any"),
+    (CAPITALS, ("double_conflicting.d1", "mixed.d1"), 120, "own"), ("years", PASSAGE, 120, "any"),
+    ("elsewhere", PASSAGE, 120, "any"), ("either", PASSAGE, FIRST, "any"),
 )  # fmt: skip
 # The dearest explainers come last.
 DEAREST = ("ig", "contextcite")

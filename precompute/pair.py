@@ -185,7 +185,7 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
                 if questions := read(dataset, style_of(identity)):
                     pair = Pair(grid, model, questions)
                     check_known(store, pair.origins)
-                    for able in (_readable, _fitted, _reading):
+                    for able in (_asked, _readable, _fitted, _reading):
                         pair = able(pair, problems)
                     if pair.grid.regimes:
                         yield pair.with_options(shard_size=shard_size(pair, store))
@@ -210,6 +210,15 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=short))
     size = pair.grid.shard_size or ANSWERS
     return pair.with_options(regimes=(PEOPLE,) if short else (), techniques=(), timing=False, shard_size=size)
+
+
+def _asked(pair: Pair, problems: Problems) -> Pair:
+    """Leave out the regimes in which a data set is not asked; they are said."""
+    regimes = pair.questions.asked_in(pair.grid.regimes)
+    if left_out := [key for key in pair.grid.regimes if key not in regimes]:
+        asked = f"{pair.questions.dataset} gives answers twice, and is asked in {', '.join(regimes)}"
+        problems.say(f"{asked}; left out: {', '.join(left_out)}")
+    return pair.with_options(regimes=regimes)
 
 
 def _readable(pair: Pair, problems: Problems) -> Pair:

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from heval_core.datasets._reading import BadRecord, Listing, Unusable
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
+from heval_core.records.regime_keys import ONE_PASSAGE, TWICE, RegimeOptions, read_key
 
 # Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
 MOST_QUESTIONS = 200_000
@@ -26,7 +27,8 @@ class Questions:
 
     records: how many were read. malformed: how many of them break the format; `bad` has the first MOST_BAD.
     unusable: reason ▶ how many were left out for it. usable: facts before the limit. seen: how many of these the prompt
-    style does not admit, because the model saw them in training. path: of the file, where one is named.
+    style does not admit, because the model saw them in training. path: of the file, where one is named. said_twice: whether
+    its passages give two answers twice each.
     """
 
     dataset: str
@@ -35,6 +37,7 @@ class Questions:
     bad: tuple[BadRecord, ...]
     fingerprint: str
     long: bool = False
+    said_twice: bool = False
     records: int = 0
     malformed: int = 0
     unusable: tuple[tuple[str, int], ...] = ()
@@ -42,6 +45,12 @@ class Questions:
     seen: int = 0
     relations: tuple[tuple[str, int], ...] = ()
     path: Path | str | None = None
+
+    def asked_in(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Return those of some regimes in which it is asked; where its passages give answers twice, that one in any case."""
+        if not self.said_twice:
+            return tuple(keys)
+        return tuple(key for key in keys if read_key(key).decoy == TWICE) or (str(RegimeOptions(ONE_PASSAGE, TWICE)),)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -176,6 +185,7 @@ def load_questions(
         tuple(reading.bad),
         fingerprint_of(reading.content),
         dataset.long,
+        getattr(dataset, "said_twice", False),
         unusable=tuple(sorted(reading.unusable.items())),
         relations=tuple(sorted(reading.relations.items())),
         path=getattr(dataset, "path", None),

@@ -11,6 +11,8 @@ from itertools import product
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError, vocabulary
 
 DECOYS, POSITIONS = tuple(vocabulary.DECOYS), tuple(vocabulary.POSITIONS)
+# Of one document, in which two answers stand twice; data sets of such passages are asked in this regime alone.
+TWICE, ONE_PASSAGE = "twice", "conflicting"
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 
 
@@ -31,8 +33,10 @@ class RegimeOptions:
             raise HEvalError(f"There is no regime {self.base!r}; there are: {', '.join(EVERY_REGIME)}.")
         if self.decoy is not None and self.decoy not in DECOYS:
             raise HEvalError(f"There is no decoy {self.decoy!r}; there are: {', '.join(DECOYS)}.")
-        if self.decoy is not None and self.documents == 1:
-            raise HEvalError(f"{self.base} has one document; decoys need two: {', '.join(DUAL_REGIMES)}.")
+        if self.decoy is not None and self.decoy not in decoys_of(self.base):
+            of_two = f"has one document; decoys need two: {', '.join(DUAL_REGIMES)}"
+            of_one = f"takes no decoy {TWICE}; it is of one passage: {ONE_PASSAGE}"
+            raise HEvalError(f"{self.base} {of_one if self.decoy == TWICE else of_two}.")
         if self.length is not None and self.length not in LENGTHS:
             raise HEvalError(f"There is no length {self.length}; there are: {', '.join(map(str, LENGTHS))}.")
         if (self.length is None) != (self.place is None) or (self.place is not None and self.place not in POSITIONS):
@@ -51,6 +55,13 @@ class RegimeOptions:
     def __str__(self) -> str:
         padded = f"{self.length}-{self.place}" if self.length else None
         return ".".join(part for part in (self.base, self.decoy, padded) if part)
+
+
+def decoys_of(base: str) -> tuple[str, ...]:
+    """Return the decoys that a regime can have."""
+    if base in DUAL_REGIMES:
+        return tuple(key for key in DECOYS if key != TWICE)
+    return (TWICE,) if base == ONE_PASSAGE else ()
 
 
 def read_key(key: str) -> RegimeOptions:
@@ -85,8 +96,8 @@ def ordered_regimes(keys: Iterable[str], among: Sequence[str] = EVERY_REGIME) ->
 def expanded(
     keys: Iterable[str], decoys: Sequence[str] = (), lengths: Sequence[int] = (), position: str | None = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Combine each regime with each of the decoys and lengths; return the regimes that are left out too, as decoys need two
-    documents.
+    """Combine each regime with each of the decoys that it can have, and of the lengths; return the regimes that are left out
+    too, as they can have none of these decoys.
 
     position: `first` by default. Raises HEvalError for what no regime can have, and for a place without a length.
     """
@@ -95,9 +106,10 @@ def expanded(
     padded: list[tuple[int | None, str | None]] = [(length, position or POSITIONS[0]) for length in lengths]
     chosen, left_out = dict[str, None](), list[str]()
     for regime in map(read_key, keys):
-        if decoys and regime.documents == 1:
+        fitting = [key for key in decoys if key in decoys_of(regime.base)]
+        if decoys and not fitting:
             left_out.append(str(regime))
             continue
-        for decoy, (length, stands) in product(decoys or (regime.decoy,), padded or [(regime.length, regime.place)]):
+        for decoy, (length, stands) in product(fitting or (regime.decoy,), padded or [(regime.length, regime.place)]):
             chosen[str(RegimeOptions(regime.base, decoy, length, stands))] = None
     return tuple(chosen), tuple(left_out)

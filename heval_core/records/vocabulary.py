@@ -77,6 +77,7 @@ DECOYS = _words(
     ("d3", "Decoy d3", "each document gives its answer under another name"),
     ("trust", "Decoy trust", "both documents name both answers; one is from a reliable source, the other is not"),
     ("loud", "Decoy loud", "both documents name both answers; one gives its own three times, ever louder"),
+    ("twice", "Decoy twice", "the document gives two answers twice each, of which the question asks for one"),
 )  # fmt: skip
 
 # Where the documents stand among other passages.
@@ -209,6 +210,7 @@ _REASONS = (
     ("no verdict", "the claim has no fact-checkers' verdict, so its evidence neither agrees nor disagrees with one"),
     ("subject not known", "the record does not name its subject, so other documents cannot be checked for mentions of it"),
     ("not sampled", "the cell has more instances than its cap, and the stratified sample left this one out"),
+    ("answer once", "the document does not give its answer twice, which the decoy twice needs"),
     ("no decoy", "a decoy needs two documents that state different answers, and neither may mention the other's"),
     ("answer too often",
      "a document gives its answer more than three times, so that a decoy cannot make it three (d2), or a string "

@@ -20,9 +20,9 @@ run change an instance. The prompt style decides how documents are presented (as
 
 from heval_core.prompting.styles import PromptStyle
 from heval_core.records import Dropped, Fact, Instance
-from heval_core.records.regime_keys import read_key
+from heval_core.records.regime_keys import TWICE, read_key
 from heval_core.regimes import documents as kinds
-from heval_core.regimes.decoys import decoyed, louder
+from heval_core.regimes.decoys import check_twice, decoyed, louder
 from heval_core.regimes.padding import padding_of
 from heval_core.regimes.sampling import CAPS, MINORITY, POOLED, Gathering, Pool, first, in_fixed_order, may_be_asked, sample
 
@@ -54,7 +54,9 @@ def build(fact: Fact, regime: str, pool: Pool, seed: int, style: PromptStyle, in
     if options.decoy == "loud":
         plain = louder(plain, index)
     documents = (style.contrasted if options.decoy == "trust" else style.present)(plain, index, key)
-    if options.decoy:
+    if options.decoy == TWICE:
+        check_twice(documents)
+    elif options.decoy:
         documents = decoyed(documents, options.decoy, fact, pool, key)
     if options.base != base:
         documents = documents[::-1]

@@ -6,6 +6,7 @@ d2  each document ends with two such sentences; its own answer stands in them un
 d3  each document gives its answer under another name, so that no string matches; the expected answer stays the answer
 trust  d1, and one document is attributed to a source to be trusted, the other to one not to be (`PromptStyle.contrasted`)
 loud   d1, and one document gives its statement three times, with growing emphasis (`louder`)
+twice  of one document, of a data set whose passages give two answers twice each: it stays as it is
 
 Which document is trusted, or louder, takes turns over the questions. What a model makes of it is not assumed: its answer's
 source is found by intervention. Under d0 to d3 both documents are changed alike, so that a decoy depends on no model and no
@@ -65,6 +66,12 @@ def decoyed(documents: tuple[Document, ...], decoy: str, fact: Fact, pool: Pool,
         sentences = [frame.format(x=word) for frame, word in zip(frames[start:], inserted, strict=False)]
         changed.append(replace(document, text=" ".join([document.text, *sentences])))
     return tuple(changed)
+
+
+def check_twice(documents: tuple[Document, ...]) -> None:
+    """Raise Dropped where a document, which stays as it is, does not give its answer more than once."""
+    if any(len(mentions(document.answer, document.text)) < 2 for document in documents):
+        raise Dropped("answer once")
 
 
 def louder(documents: tuple[Document, ...], index: int) -> tuple[Document, ...]:

@@ -110,7 +110,9 @@ def _summary(name: str, models: list[Identity], options: argparse.Namespace, sto
     for model in read_as:
         style = style_of(model) if model else regimes.PromptStyle()
         questions = load_questions(name, options.limit, options.seed, style, left_out)
-        of_regimes += [_of_regime(questions, regime, options, model) for regime in options.regimes if questions.facts]
+        of_regimes += [
+            _of_regime(questions, regime, options, model) for regime in questions.asked_in(options.regimes) if questions.facts
+        ]
     dataset = open_dataset(name)
     return {
         "dataset": questions.dataset,

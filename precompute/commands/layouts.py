@@ -20,7 +20,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompting.prompts import AUTO, LAYOUTS, is_chat
 from heval_core.prompting.styles import style_of
 from heval_core.records import Dropped, HEvalError
-from heval_core.records.regime_keys import DECOYS, RegimeOptions
+from heval_core.records.regime_keys import ONE_PASSAGE, TWICE, RegimeOptions, decoys_of
 from precompute.commands.options import Commands, add_command, add_fields
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
@@ -29,8 +29,9 @@ from precompute.questions import Questions, load_questions
 # Of layouts: one regime of one document, and one of two.
 REGIMES = ("conflicting", "mixed")
 # Data set ▶ the regimes in which it is asked.
-_TWO = tuple(str(RegimeOptions(base, decoy)) for base in ("double_conflicting", "mixed") for decoy in (None, *DECOYS))
-CONDITIONS = {"world_capital": _TWO, **dict.fromkeys(("years", "elsewhere", "either"), ("conflicting",))}
+_TWO = tuple(str(RegimeOptions(base, decoy)) for base in ("double_conflicting", "mixed") for decoy in (None, *decoys_of(base)))
+_TWICE = (str(RegimeOptions(ONE_PASSAGE, TWICE)),)
+CONDITIONS = {"world_capital": _TWO, **dict.fromkeys(("years", "elsewhere", "either"), _TWICE)}
 OBEYED = 0.5
 
 

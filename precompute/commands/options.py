@@ -17,7 +17,7 @@ from heval_core.folders import RESULTS, program, short
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
-from heval_core.records.regime_keys import DECOYS, LENGTHS, POSITIONS, expanded
+from heval_core.records.regime_keys import DECOYS, LENGTHS, POSITIONS, TWICE, expanded
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 
@@ -162,7 +162,9 @@ def words(text: str) -> tuple[str, ...]:
 def add_regimes(parser: argparse._ActionsContainer, default: str) -> None:
     """Add --regimes and its options. default: in words."""
     parser.add_argument("--regimes", nargs="+", action=Words, help=f"some of {', '.join(EVERY_REGIME)}; {default}")
-    decoys = f"change the two documents of regimes that have two: some of {', '.join(DECOYS)}; see docs/leaderboard.md"
+    decoys = (
+        f"change the documents of regimes that have two ({TWICE}: one): some of {', '.join(DECOYS)}; see docs/leaderboard.md"
+    )
     parser.add_argument("--decoy", nargs="+", choices=DECOYS, help=decoys)
     longer = "pad prompts with other passages of the dataset, up to so many tokens of the model"
     parser.add_argument("--length", nargs="+", type=int, choices=LENGTHS, help=longer)
@@ -170,12 +172,14 @@ def add_regimes(parser: argparse._ActionsContainer, default: str) -> None:
 
 
 def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the regimes that the options of `add_regimes` ask for; those that can have no decoy are left out, and named."""
+    """Return the regimes that the options of `add_regimes` ask for; those that can have none of the decoys are left out, and
+    named.
+    """
     values = {name: getattr(options, name, None) for name in ("regimes", "decoy", "length", "place")}
     regimes = default if values["regimes"] is None else values["regimes"]
     chosen, left_out = expanded(regimes, values["decoy"] or (), values["length"] or (), values["place"])
     if left_out:
-        print(f"left out, because decoys need two documents: {', '.join(left_out)}", file=sys.stderr)
+        print(f"left out, because they have another number of documents: {', '.join(left_out)}", file=sys.stderr)
     if not chosen:
         raise HEvalError(f"No regime is left; decoys need two documents: {', '.join(DUAL_REGIMES)}.")
     return chosen

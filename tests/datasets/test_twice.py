@@ -11,7 +11,8 @@ from heval_core.datasets import either, elsewhere, years
 from heval_core.datasets._states import countries
 from heval_core.prompting.prompts import is_cloze, mentions
 from heval_core.records import EVERY_REGIME, Instance
-from heval_core.records.regime_keys import DECOYS
+from heval_core.records.regime_keys import decoys_of
+from precompute.questions import load_questions
 from tests.asked import built
 
 PLUGINS = {module.PLUGIN.key: module.PLUGIN for module in (years, elsewhere, either)}
@@ -101,10 +102,22 @@ def test_a_passage_is_always_the_same(key, fact_id, sentences, question):
 
 
 @pytest.mark.parametrize("plugin", PLUGINS.values(), ids=PLUGINS)
+def test_it_is_asked_in_a_regime_of_its_own_and_other_data_sets_are_not(plugin):
+    questions, states = (load_questions(key, 20, 0, regimes.PromptStyle()) for key in (plugin.key, "world_capital"))
+    assert questions.asked_in(["gold", "mixed"]) == ("conflicting.twice",)
+    assert questions.asked_in(["mixed", "conflicting.twice.256-first"]) == ("conflicting.twice.256-first",)
+    assert states.asked_in(["gold", "mixed.d1"]) == ("gold", "mixed.d1")
+    asked, plain = (built(of.facts, of.pool, "conflicting.twice", regimes.PromptStyle(), 20, 0) for of in (questions, states))
+    same = built(questions.facts, questions.pool, "conflicting", regimes.PromptStyle(), 20, 0)
+    assert {fact: one.documents for fact, one in asked.items()} == {fact: one.documents for fact, one in same.items()}
+    assert {*plain.values()} == {"answer once"}
+
+
+@pytest.mark.parametrize("plugin", PLUGINS.values(), ids=PLUGINS)
 def test_every_regime_has_an_instance_or_a_reason(plugin):
     facts = list(plugin.facts())
     pool = regimes.Pool.of(facts)
-    for regime in (*EVERY_REGIME, *(f"mixed.{decoy}" for decoy in DECOYS), "conflicting.256-first"):
+    for regime in (*EVERY_REGIME, *(f"mixed.{decoy}" for decoy in decoys_of("mixed")), "conflicting.twice.256-first"):
         found = built(facts, pool, regime, regimes.PromptStyle(), 20, 0)
         reasons = {one for one in found.values() if isinstance(one, str)}
         assert reasons <= {"answer too often", "no other name", "no decoy"}, regime

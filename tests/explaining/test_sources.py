@@ -119,7 +119,8 @@ def test_padding_another_name_and_what_the_model_said_before_its_answer_are_repl
 @pytest.mark.parametrize(("answer_text", "found"), [(None, True), ("Value2 .", True), ("thing1", False)])
 def test_an_answer_of_no_candidate_is_replaced_where_a_document_gives_it(copiers, answer_text, found):
     lm = copiers["last"]
-    asked = prepared(lm, ("the thing1 Value1 . thing2 Value2 .", "thing2 Value2 . thing1 Value1 ."), ("Value1", "Value3"), "thing2")
+    texts = ("the thing1 Value1 . thing2 Value2 .", "thing2 Value2 . thing1 Value1 .")
+    asked = prepared(lm, texts, ("Value1", "Value3"), "thing2")
     answered = pipeline.answer(lm, [asked])
     assert answered.behaviours[0].group == "other"
     behaviour = dataclasses.replace(answered.behaviours[0], answer_text=answer_text)
@@ -128,7 +129,7 @@ def test_an_answer_of_no_candidate_is_replaced_where_a_document_gives_it(copiers
         assert source == sources.NO_DOCUMENT
         return
     assert (source.source, source.together, source.fresh) == ("one", "follows", ("Value7", "Value8"))
-    assert [(mention.document, mention.start, mention.is_source) for mention in source.mentions] == [(0, 5, False), (1, 8, True)]
+    assert [(one.document, one.start, one.is_source) for one in source.mentions] == [(0, 5, False), (1, 8, True)]
 
 
 BAD = {

@@ -8,7 +8,7 @@ import pytest
 from heval_core.explaining import pipeline
 from heval_core.prompting.styles import style_of
 from heval_core.records import Behaviour
-from heval_core.records.regime_keys import DECOYS
+from heval_core.records.regime_keys import decoys_of
 from precompute.cli import parser_of
 from precompute.commands.layouts import CONDITIONS, Outcomes, outcomes_of
 from precompute.memory import Memories, Prompting
@@ -19,11 +19,12 @@ def test_every_condition_has_a_line_and_the_obeyed_ones_a_run(model_folders, pri
     folder = str(model_folders["gpt2"])
     command = ["conditions", "--models", folder, "--limit", "2", "--memory", "any", "--seed", "3"]
     *lines, states, twice = prints(*command, "--obeyed", "0").out.splitlines()
-    assert len(lines) == 2 * (1 + len(DECOYS)) + 3
+    assert len(lines) == 2 * (1 + len(decoys_of("mixed"))) + 3
     assert all(line.startswith("random-gpt2 · ") and "of 2 compared: " in line and line.endswith(" · yes") for line in lines)
     for printed, datasets, regimes in (
-        (states, ("world_capital",), CONDITIONS["world_capital"]), (twice, ("years", "elsewhere", "either"), ("conflicting",)),
-    ):  # fmt: skip
+        (states, ("world_capital",), CONDITIONS["world_capital"]),
+        (twice, ("years", "elsewhere", "either"), ("conflicting.twice",)),
+    ):
         given = printed.removeprefix("python -m precompute ").split()
         options = parser_of(given).parse_args(given)
         assert (options.models, options.datasets, tuple(options.regimes)) == ((folder,), datasets, regimes)

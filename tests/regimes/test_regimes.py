@@ -14,7 +14,7 @@ from heval_core.prompting import styles
 from heval_core.prompting.prompts import mentions
 from heval_core.prompting.styles import style_of
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, REGIMES, Document, Fact, HEvalError, Instance, Passage
-from heval_core.records.regime_keys import DECOYS, LENGTHS, POSITIONS, RegimeOptions, expanded, ordered_regimes, read_key
+from heval_core.records.regime_keys import LENGTHS, POSITIONS, RegimeOptions, decoys_of, expanded, ordered_regimes, read_key
 from heval_core.regimes import Pool, PromptStyle, build
 from tests import asked
 
@@ -122,10 +122,7 @@ PADDED = [(None, None), *itertools.product(LENGTHS, POSITIONS)]
 
 def test_every_key_is_read_as_it_was_written_and_no_two_are_alike():
     every = [
-        RegimeOptions(base, decoy, *padded)
-        for base in EVERY_REGIME
-        for decoy in (None, *(DECOYS if base in DUAL_REGIMES else ()))
-        for padded in PADDED
+        RegimeOptions(base, decoy, *padded) for base in EVERY_REGIME for decoy in (None, *decoys_of(base)) for padded in PADDED
     ]
     keys = [str(regime) for regime in every]
     assert [read_key(key) for key in keys] == every
@@ -140,6 +137,7 @@ def test_a_regime_without_options_keeps_its_key():
 @pytest.mark.parametrize(("key", "message"), [
     ("mixd", "no regime 'mixd'"), ("mixed.d4", "no decoy 'd4'; there are: d0, d1, d2, d3"),
     ("conflicting.d1", "decoys need two: double_conflicting"), ("mixed.1000-first", "no length 1000"),
+    ("mixed.twice", "mixed takes no decoy twice; it is of one passage: conflicting"), ("gold.twice", "it is of one passage"),
     ("mixed.1024", "a place a length"), ("mixed.1024-front", "places are: first, middle, last"),
     ("mixed.first", "is no regime; write"), ("mixed.d1.1024-first.d2", "is no regime; write"),
 ])  # fmt: skip
@@ -154,6 +152,8 @@ def test_options_expand_regimes_and_leave_out_those_with_one_document():
         ("mixed.d0.256-first", "mixed.d1.256-first"),
         ("conflicting",),
     )
+    assert expanded(["mixed", "gold", "conflicting"], ["twice"]) == (("conflicting.twice",), ("mixed", "gold"))
+    assert expanded(["mixed", "conflicting"], ["d1", "twice"]) == (("mixed.d1", "conflicting.twice"), ())
     assert expanded(["gold"], (), [512, 256], "last") == (("gold.512-last", "gold.256-last"), ())
     assert expanded(["mixed.d1", "mixed"], ["d1"], [256])[0] == ("mixed.d1.256-first",)
     with pytest.raises(HEvalError, match="give --length too"):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES, said_twice, whole
+from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES, whole
 from heval_core.evaluation.means import controls_of
 from heval_core.evaluation.ranking import ROUNDING, Ranking, ahead, ranking
 from heval_core.records import TECHNIQUE
@@ -126,11 +126,10 @@ def hard_rows(stored: pd.DataFrame, controls: Collection[str]) -> pd.DataFrame:
     many.
     """
     plain = [regime for regime in stored["regime"].unique() if read_key(str(regime)).plain]
-    once = stored["regime"].isin(plain) & ~stored["dataset"].isin(said_twice())
     rows = []
     for column in COLUMNS.values():
         fits = (stored["metric"] == column.metric) & stored["part"].isin(column.halves)
-        fits = fits & once if column.plain else fits
+        fits = fits & stored["regime"].isin(plain) if column.plain else fits
         rows += [(column.key, *row) for row in _of_column(column, stored[fits], controls)] if fits.any() else []
     return pd.DataFrame(rows, columns=_ROW)
 

@@ -44,10 +44,9 @@ from heval_core.evaluation.means import (
 from heval_core.evaluation.ranking import COMPARED, ahead, within
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import Measure
-from heval_core.plugins import catalogue
 from heval_core.plugins.measures import headlines, measures_of
 from heval_core.records import TECHNIQUE
-from heval_core.records.regime_keys import DECOYS, read_key
+from heval_core.records.regime_keys import DECOYS, TWICE, read_key
 from heval_core.records.vocabulary import dataset_title
 from heval_core.statistics.bounded import mean_interval
 from heval_core.store.filters import Filter
@@ -92,7 +91,6 @@ def whole(reader: Reader, chosen: Filter) -> Filter:
 def _made(reader: Reader, chosen: Filter, values: Callable[[str, int, Sequence[str]], pd.DataFrame]) -> Board:
     """values: metric, k and parts ▶ cells, see `means.values_of`."""
     measured = {measure: values(measure.metric, measure.at(DEFAULT_K), measure.together) for measure in measures_of_boards()}
-    measured = {measure: cells[~cells["dataset"].isin(said_twice())] for measure, cells in measured.items()}
     cells = pd.concat(measured.values())
     regimes = list(dict.fromkeys(cells["regime"].astype(str)))
     rows, costs = rows_of(reader, list(cells["explainer"].unique())), costs_of(reader, chosen, regimes)
@@ -110,11 +108,6 @@ def _verified(made: Board, sources: pd.DataFrame) -> pd.DataFrame:
         if not column.ranked and len(rows):
             counts.append([column.key, int(rows["verified"].sum()), int(rows["n"].sum())])
     return pd.DataFrame(counts, columns=VERIFIED)
-
-
-def said_twice() -> list[str]:
-    """Return the data sets whose passages state an answer twice: which of the places is used, only the hard board asks."""
-    return [key for key, dataset in catalogue.plugins("dataset").items() if getattr(dataset, "said_twice", False)]
 
 
 def measures_of_boards() -> tuple[Measure, ...]:
@@ -203,7 +196,8 @@ def columns_for(measure: Measure, regimes: Iterable[str]) -> list[BoardColumn]:
     """A measure's columns, in their order; of lengths only the longest. regimes: in which the measure is available."""
     options = {(regime.decoy, regime.length) for regime in map(read_key, regimes)}
     longest = max((length for decoy, length in options if length and not decoy), default=None)
-    pairs = [(None, None), *((key, None) for key in DECOYS), (None, longest)] if measure.question in ASKED else [(None, None)]
+    decoys = [key for key in DECOYS if key != TWICE]  # of these prompts only the hard board asks
+    pairs = [(None, None), *((key, None) for key in decoys), (None, longest)] if measure.question in ASKED else [(None, None)]
     return [BoardColumn(measure, *pair) for pair in dict.fromkeys(pairs) if pair in options]
 
 
