@@ -35,8 +35,8 @@ NEXT = ((MODELS, "invented_states", (TWO, *REST), FIRST), (MODELS, "country_prof
 # many as give 150 answers with one source.
 PASSAGE = ("conflicting.twice",)
 TWICE = (
-    (CAPITALS, ("double_conflicting.d1", "mixed.d1"), 120, "own"), ("years", PASSAGE, 120, "any"),
-    ("elsewhere", PASSAGE, 120, "any"), ("either", PASSAGE, FIRST, "any"),
+    (CAPITALS, ("double_conflicting.d1", "mixed.d1"), 120, "own"), ("years", PASSAGE, 90, "any"),
+    ("elsewhere", PASSAGE, 90, "any"), ("either", PASSAGE, 30, "any"),
 )  # fmt: skip
 # The dearest explainers come last.
 DEAREST = ("ig", "contextcite")
