@@ -79,8 +79,8 @@ class CellValue:
 
 def frame_of(values: Sequence[CellValue]) -> pd.DataFrame:
     """Return rows of `cell_metric`, with the replicates as the column `drawn`."""
-    frame = pd.DataFrame([own.row() for own in values], columns=COLUMNS)
-    return frame.assign(drawn=pd.Series([own.value.drawn for own in values], dtype=object))
+    frame = pd.DataFrame([cell_value.row() for cell_value in values], columns=COLUMNS)
+    return frame.assign(drawn=pd.Series([cell_value.value.drawn for cell_value in values], dtype=object))
 
 
 def estimates(
@@ -90,7 +90,7 @@ def estimates(
     cache: ValueCache | None = None,
     visit: Callable[[str, Cell], None] = lambda explainer, cell: None,
 ) -> dict[str, dict[tuple[str, int], list[Value]]]:
-    """Estimates by metric, and by (explainer, k), with k = 0 if the metric has none.
+    """Compute estimates by metric, and by (explainer, k), with k = 0 if the metric has none.
 
     cells: with their explainers, of one layout. Each is let go before the next is asked for, so that only one is in memory.
     cache: stored values of the metrics whose errors take long. visit: is called with every cell too.
@@ -105,8 +105,8 @@ def estimates(
             for k in ks_of(metric, ks):
                 by_metric[metric.key][explainer, k] = metric.over(cell, k)
         if learned:
-            best = labelled(cell, most := max(ks))
-            data += [(explainer, k, target.best(k, most)) for k in ks for target in best]
+            best = labelled(cell, max(ks))
+            data += [(explainer, k, target.best(k, max(ks))) for k in ks for target in best]
         del cell
     for metric in learned:
         targets = [target for _, _, target in data]
@@ -117,7 +117,7 @@ def estimates(
 
 
 def ks_of(metric: Metric, ks: Iterable[int]) -> tuple[int, ...]:
-    """The k of a metric's values."""
+    """Return the k of a metric's values."""
     return tuple(ks) if metric.uses_k else (0,)
 
 
@@ -151,7 +151,7 @@ def evaluate(
     cache: ValueCache | None = None,
     wanted: Collection[tuple[str, str, int]] | None = None,
 ) -> Evaluated:
-    """Every metric for explainers that share one layout; one matrix product gives all their replicates.
+    """Compute every metric for explainers that share one layout; one matrix product gives all their replicates.
 
     wanted: which values' replicates are used, by metric, part and k; by default all, which take 2 MB per explainer.
     """
@@ -178,14 +178,16 @@ def evaluate(
                 if wanted is None or (key, value.part, k) in wanted:
                     resampled[len(values)] = value
                 values.append(CellValue.of(regime.key.cell(explainer), key, k, value))
-    for index, drawn in zip(resampled, replicates([*resampled.values()], questions.weights), strict=True):
-        values[index] = replace(values[index], value=values[index].value._replace(drawn=drawn))
+    for index, value_replicates in zip(resampled, replicates([*resampled.values()], questions.weights), strict=True):
+        values[index] = replace(values[index], value=values[index].value._replace(drawn=value_replicates))
     return Evaluated(list(chain(*scores.values())), values, swap_inputs)
 
 
 def evaluate_all(whole: Regime, scored: ScoredRegime, **how: Any) -> tuple[Evaluated, Mirrored]:
-    """Every explainer of a regime, each on the instances for which it has scores: one that failed on some is measured on the
-    rest. Only those that have scores for all are compared with their mirrors. how: see `evaluate`.
+    """Evaluate every explainer of a regime, each on the instances for which it has scores.
+
+    One that failed on some is measured on the rest. Only those that have scores for all are compared with their mirrors.
+    how: see `evaluate`.
     """
     by_rows: dict[bytes, list[str]] = {}
     for explainer, rows in scored.attributions.rows.groupby("explainer"):
@@ -202,10 +204,10 @@ def evaluate_all(whole: Regime, scored: ScoredRegime, **how: Any) -> tuple[Evalu
     return everything, Mirrored(whole.key, whole.facts, whole.resamples, everything.swap_inputs)
 
 
-def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = False) -> pd.DataFrame:
-    """Rows like those of `cell_metric`, computed now. Raises HEvalError for an unknown metric.
+def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, with_replicates: bool = False) -> pd.DataFrame:
+    """Compute rows like those of `cell_metric` now. Raises HEvalError for an unknown metric.
 
-    drawn: with the (resamples,) replicates of the values; there are none of values that are made of mirrored prompts.
+    with_replicates: with the (resamples,) replicates of the values as `drawn`; values of mirrored prompts have none.
     """
     plugin = catalogue.find("metric", metric)
     values: list[CellValue] = []
@@ -215,16 +217,18 @@ def cells_of(reader: Reader, chosen: Filter, metric: str, k: int, drawn: bool = 
         regime = regime_of(instances, reader.resamples(str(dataset)), reader.sources_of(ids))
         measured = Measurements.of(reader.measured_of(ids, list(measured_metrics())))
         scored = ScoredRegime(reader.scores_of(ids), measured, reader.scores_of(ids, towards_context=True))
-        evaluated, mirror = evaluate_all(regime, scored, metrics=[plugin], ks=(k,), wanted=None if drawn else ())
+        evaluated, mirror = evaluate_all(regime, scored, metrics=[plugin], ks=(k,), wanted=None if with_replicates else ())
         values += evaluated.values
         mirrored.append(mirror)
     frame = frame_of([*values, *swap_values(mirrored)]).sort_values([*CELL, "part"], kind="stable", ignore_index=True)
-    return frame if drawn else frame.drop(columns="drawn")
+    return frame if with_replicates else frame.drop(columns="drawn")
 
 
 def swap_values(regimes: Iterable[Mirrored]) -> Iterator[CellValue]:
-    """Metrics that compare a regime with its mirror, in which the documents are swapped: over questions asked in both orders,
-    under the first regime's name."""
+    """Yield the values of metrics that compare a regime with its mirror, in which the documents are swapped.
+
+    They are over questions asked in both orders, under the first regime's name.
+    """
     by_key = {regime.key: regime for regime in regimes}
     for key, first in by_key.items():
         if (second := by_key.get(key._replace(regime=mirror(key.regime) or ""))) is None:
@@ -234,9 +238,9 @@ def swap_values(regimes: Iterable[Mirrored]) -> Iterator[CellValue]:
         shared, mirrored = shared[order], mirrored[order]
         facts = first.facts[shared]
         questions = Resampled(first.resamples, facts)
-        for own, inputs in first.swap_inputs.items() if len(shared) else ():
-            if (swapped := second.swap_inputs.get(own)) is not None:
-                metric, explainer, k = own
+        for names, inputs in first.swap_inputs.items() if len(shared) else ():
+            if (swapped := second.swap_inputs.get(names)) is not None:
+                metric, explainer, k = names
                 value = questions.by_question(metric.both_ways(inputs.rows(shared), swapped.rows(mirrored)), facts)
                 yield CellValue.of(key.cell(explainer), metric.key, k, value)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.means import PLACE, replicates
+from heval_core.evaluation.means import CELL_COLUMNS, replicates
 from heval_core.evaluation.ranking import LEVEL, p_of
 from heval_core.statistics.bootstrap import percentile_interval
 from heval_core.statistics.correlation import holm
@@ -24,13 +24,13 @@ from heval_core.statistics.correlation import holm
 _OF_BOARD = ["first", "second", "model", "dataset", "difference", "low", "high", "p", "p_holm", "better", "cells"]
 
 
-def tally(own: pd.DataFrame) -> dict[str, float]:
-    """Count how often the first of a pair wins, ties and loses. own: rows of one pair, the same way round."""
-    count = own["better"].value_counts()
-    wins, losses = (int(count.get(own[side].iloc[0], 0)) for side in ("first", "second"))
+def tally(pairs: pd.DataFrame) -> dict[str, float]:
+    """Count how often the first of a pair wins, ties and loses. pairs: rows of one pair, the same way round."""
+    count = pairs["better"].value_counts()
+    wins, losses = (int(count.get(pairs[side].iloc[0], 0)) for side in ("first", "second"))
     return {
-        "wins": wins, "ties": int(count.get("", 0)), "losses": losses, "compared": len(own),
-        "mean difference": float(own["difference"].mean()),
+        "wins": wins, "ties": int(count.get("", 0)), "losses": losses, "compared": len(pairs),
+        "mean difference": float(pairs["difference"].mean()),
     }  # fmt: skip
 
 
@@ -50,13 +50,13 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
     difference (first minus second, scaled), low, high (95 %), p, p_holm (over the models and datasets of the pair), better
     ("" where p_holm is LEVEL or more), cells.
     """
-    drawn = replicates(counted, ["model", "dataset", "explainer"])
-    needed = counted.drop_duplicates(PLACE).groupby(["model", "dataset"]).size()
+    resampled = replicates(counted, ["model", "dataset", "explainer"])
+    needed = counted.drop_duplicates(CELL_COLUMNS).groupby(["model", "dataset"]).size()
     means = counted.groupby(["model", "dataset", "explainer"])["normalised"].mean()
     by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in combinations(explainers, 2)}
     for (model, dataset), count in needed.items():
-        by_explainer = {key: drawn[names] for key in explainers if (names := (model, dataset, key)) in drawn}
-        whole = {key: resampled.mean(axis=1) for key, resampled in by_explainer.items() if resampled.shape[1] == count}
+        by_explainer = {key: resampled[names] for key in explainers if (names := (model, dataset, key)) in resampled}
+        whole = {key: of_cells.mean(axis=1) for key, of_cells in by_explainer.items() if of_cells.shape[1] == count}
         pairs = list(combinations(whole, 2))
         if pairs:
             between = np.stack([whole[first] - whole[second] for first, second in pairs], axis=1)
@@ -71,10 +71,10 @@ def pairs_of(counted: pd.DataFrame, explainers: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=_OF_BOARD)
 
 
-def apart(values: np.ndarray, drawn: np.ndarray) -> list[dict[str, float]]:
-    """Compute difference, low, high and p of (C,) differences. drawn: (resamples, C) their replicates."""
+def apart(values: np.ndarray, resampled: np.ndarray) -> list[dict[str, float]]:
+    """Compute difference, low, high and p of (C,) differences. resampled: (resamples, C) their replicates."""
     rows = []
-    for difference, resampled in zip(values, drawn.T, strict=True):
-        low, high = percentile_interval(resampled)
-        rows.append({"difference": float(difference), "low": low, "high": high, "p": p_of(float(difference), resampled)})
+    for difference, of_pair in zip(values, resampled.T, strict=True):
+        low, high = percentile_interval(of_pair)
+        rows.append({"difference": float(difference), "low": low, "high": high, "p": p_of(float(difference), of_pair)})
     return rows

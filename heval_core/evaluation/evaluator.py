@@ -25,7 +25,7 @@ _IMPORT = re.compile(r"^(?:from heval_core\b\.?([\w.]*) import (\([^)]*\)|.*)|im
 
 @cache
 def sources() -> tuple[Path, ...]:
-    """Every file of this package that ENTRIES import, at any depth, in a fixed order; and the tables' columns."""
+    """Return every file of this package that ENTRIES import, at any depth, in a fixed order; and the tables' columns."""
     files = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path for path in ROOT.rglob("*.py")}
     files = {name.removesuffix("__init__").rstrip("."): path for name, path in files.items()}
     waiting = {name for entry in ENTRIES for name in files if name == entry or name.rpartition(".")[0] == entry}
@@ -42,7 +42,7 @@ def sources() -> tuple[Path, ...]:
 
 def computing(source: str, declared: bool = True) -> str:
     """Return the code of a module that decides its results. declared: also what its classes declare, titles for instance."""
-    kept = []
+    deciding = []
     members = (ast.FunctionDef, ast.AnnAssign, *((ast.Assign,) if declared else ()))
     try:
         statements = ast.parse(source).body
@@ -53,11 +53,11 @@ def computing(source: str, declared: bool = True) -> str:
             node.body = [member for member in node.body if isinstance(member, members)]
         for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         if not (for_types or isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)):
-            kept.append(node)
-    for function in (child for node in kept for child in ast.walk(node) if isinstance(child, ast.FunctionDef)):
+            deciding.append(node)
+    for function in (child for node in deciding for child in ast.walk(node) if isinstance(child, ast.FunctionDef)):
         if ast.get_docstring(function) is not None:
             function.body = function.body[1:]
-    return "\n".join(ast.dump(node) for node in kept)
+    return "\n".join(ast.dump(node) for node in deciding)
 
 
 def source_hash() -> str:
@@ -71,7 +71,10 @@ def source_hash() -> str:
 
 @cache
 def evaluator_id() -> str:
-    """16 hexadecimal digits, the same for the same code, plug-in settings and versions of LIBRARIES; cached per process."""
+    """Return 16 hexadecimal digits, the same for the same code, plug-in settings and versions of LIBRARIES.
+
+    They are cached per process.
+    """
     settings = [catalogue.identity("metric", metric) for _, metric in sorted(catalogue.plugins("metric").items())]
     settings += [catalogue.identity("explainer", control) for _, control in sorted(catalogue.explainers(control=True).items())]
     versions = [f"{name} {version(name)}" for name in LIBRARIES]

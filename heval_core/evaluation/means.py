@@ -36,7 +36,7 @@ from heval_core.store.kinds import TABLES
 from heval_core.store.reader import Reader
 
 RESAMPLED, OF_CELL, BOUND = "resampled", "cell", "bound"
-PLACE = ["model", "dataset", "regime", "part"]
+CELL_COLUMNS = ["model", "dataset", "regime", "part"]
 # Question ▶ the groups of the instances that its measures are of.
 MEASURED_ON = {"RQ1": compared_groups(1), "RQ2": compared_groups(2), "RQ3": (*context_groups(1), *context_groups(2))}
 _MEANS = ("value", "chance", "best", "normalised")
@@ -50,7 +50,7 @@ _NUMBERS = [
 
 
 def means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The mean over the cells of each group, a row each.
+    """Compute the mean over the cells of each group, a row each.
 
     values: available rows of `cell_metric`, with (resamples,) replicates in the column `drawn`, where there are any. by: the
     columns that make a group. Columns after these: value, low, high (95 %), chance, best; normalised (0 at chance, 1 at best;
@@ -65,10 +65,10 @@ def means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 def _mean(values: pd.DataFrame) -> dict[str, Any]:
     numbers = {name: values[name].to_numpy(dtype=float) for name in (*_MEANS, "low", "high")}
-    drawn = drawn_of(values)
+    resampled = replicates_of(values)
     sides = np.stack([normalised(numbers[end], numbers["chance"], numbers["best"]) for end in ("low", "high")])
-    moved = None if drawn is None else scaled(values, drawn)
-    ends = mean_interval(numbers["value"], numbers["low"], numbers["high"], drawn)
+    moved = None if resampled is None else scaled(values, resampled)
+    ends = mean_interval(numbers["value"], numbers["low"], numbers["high"], resampled)
     of_scaled = mean_interval(numbers["normalised"], sides.min(axis=0), sides.max(axis=0), moved)
     apart = numbers["value"] - numbers["chance"]
     beyond = [values[end].to_numpy(float) if end in values else numbers[end[6:]] - numbers["chance"] for end in ABOVE[1:]]
@@ -76,39 +76,39 @@ def _mean(values: pd.DataFrame) -> dict[str, Any]:
     return {
         **{name: float(numbers[name].mean()) for name in _MEANS},
         **dict(zip(("low", "high", "normalised_low", "normalised_high"), (*ends, *of_scaled), strict=True)),
-        **dict(zip(ABOVE, (apart.mean(), *mean_interval(apart, beyond[0], beyond[1], drawn)), strict=True)),
+        **dict(zip(ABOVE, (apart.mean(), *mean_interval(apart, beyond[0], beyond[1], resampled)), strict=True)),
         "cells": count,
         "n": int(values["n"].sum()) if count == len(values) else entering(values),
-        "interval": OF_CELL if len(values) == 1 else BOUND if drawn is None else RESAMPLED,
+        "interval": OF_CELL if len(values) == 1 else BOUND if resampled is None else RESAMPLED,
     }
 
 
-def drawn_of(values: pd.DataFrame) -> np.ndarray | None:
-    """(resamples, K) replicates of K values; None where one has none."""
+def replicates_of(values: pd.DataFrame) -> np.ndarray | None:
+    """Return (resamples, K) replicates of K values; None where one has none."""
     columns = list(values["drawn"]) if "drawn" in values else []
     return np.stack(columns, axis=1) if columns and all(isinstance(column, np.ndarray) for column in columns) else None
 
 
-def scaled(values: pd.DataFrame, drawn: np.ndarray) -> np.ndarray:
-    """(resamples, K) replicates from chance (0) to the best possible value (1)."""
+def scaled(values: pd.DataFrame, resampled: np.ndarray) -> np.ndarray:
+    """Scale (resamples, K) replicates: 0 at chance, 1 at the best possible value."""
     chance, best = (values[name].to_numpy(dtype=float) for name in ("chance", "best"))
-    return np.asarray(normalised(drawn, *np.broadcast_arrays(chance, best, drawn)[:2]))
+    return np.asarray(normalised(resampled, *np.broadcast_arrays(chance, best, resampled)[:2]))
 
 
 def replicates(counted: pd.DataFrame, by: Sequence[str]) -> dict[Any, np.ndarray]:
-    """Group ▶ (resamples, cells) normalised replicates; nothing of a group in which a cell has none."""
-    groups = ((names, cells, drawn_of(cells)) for names, cells in counted.groupby(list(by)))
-    return {names: scaled(cells, drawn) for names, cells, drawn in groups if drawn is not None and len(drawn) > 1}
+    """Return group ▶ (resamples, cells) normalised replicates; nothing of a group in which a cell has none."""
+    groups = ((names, cells, replicates_of(cells)) for names, cells in counted.groupby(list(by)))
+    return {names: scaled(cells, matrix) for names, cells, matrix in groups if matrix is not None and len(matrix) > 1}
 
 
 def available(values: pd.DataFrame, parts: Sequence[str] = ()) -> pd.DataFrame:
-    """Rows with a value; of some parts, if any are named."""
+    """Select rows with a value; of some parts, if any are named."""
     rows = values[values["unavailable"].isna() & values["value"].notna()]
     return rows[rows["part"].isin(list(parts))] if parts else rows
 
 
 def entering(values: pd.DataFrame) -> int:
-    """How many instances are behind rows of `cell_metric`: in each cell the groups that any part uses, counted once."""
+    """Count the instances behind rows of `cell_metric`: in each cell the groups that any part uses, counted once."""
     total = 0
     for _, cell in values.dropna(subset=["value"]).groupby(list(CELL)):
         sizes: dict[str, int] = {}
@@ -121,22 +121,25 @@ def entering(values: pd.DataFrame) -> int:
 
 
 def counting(cells: pd.DataFrame, controls: Collection[str], by: Sequence[str] = ()) -> pd.DataFrame:
-    """The rows that count, of available cells; of all explainers where there is no method. by: columns that make a group, in
-    each of which half of its methods decide."""
-    method = ~cells["explainer"].isin(list(controls))
+    """Select the rows that count, of available cells; of all explainers where there is no method.
+
+    by: columns that make a group; in each group half of its methods decide.
+    """
+    keys, method = ["technique", *CELL_COLUMNS], ~cells["explainer"].isin(list(controls))
     judges = cells[method] if method.any() else cells
-    groups, places = (judges.groupby(["technique", *columns])["explainer"] for columns in (by, PLACE))
-    usual = judges[places.transform("nunique") > groups.transform("nunique") / 2].groupby(["technique", *PLACE])["n"]
-    counted = cells.merge(usual.agg(lambda sizes: sizes.mode().max()).rename("usual").reset_index(), on=["technique", *PLACE])
+    by_group, by_cell = (judges.groupby(["technique", *columns])["explainer"] for columns in (by, CELL_COLUMNS))
+    usual = judges[by_cell.transform("nunique") > by_group.transform("nunique") / 2].groupby(keys)["n"]
+    counted = cells.merge(usual.agg(lambda sizes: sizes.mode().max()).rename("usual").reset_index(), on=keys)
     return counted[counted["n"] == counted["usual"]].drop(columns="usual").reset_index(drop=True)
 
 
-def questions_behind(asked: pd.DataFrame, places: pd.DataFrame, question: str) -> int:
+def questions_behind(questions: pd.DataFrame, cells: pd.DataFrame, question: str) -> int:
     """Count the different questions of some cells, whatever their models, regimes and false answers.
 
-    asked: see `Reader.questions`. places: rows with model, dataset and regime. question: a key of QUESTIONS; its groups count.
+    questions: see `Reader.questions`. cells: rows with model, dataset and regime. question: a key of QUESTIONS; its groups
+    count.
     """
-    rows = asked.merge(places[["model", "dataset", "regime"]].drop_duplicates())
+    rows = questions.merge(cells[["model", "dataset", "regime"]].drop_duplicates())
     groups = MEASURED_ON.get(question)
     return len((rows[rows["group"].isin(groups)] if groups else rows)[["dataset", "question"]].drop_duplicates())
 
@@ -152,31 +155,31 @@ WantedParts = tuple[tuple[str, ...], tuple[str, ...]]
 def cells_and_means(
     results: Reader, chosen: Filter, metric: str, k: int, wanted: Sequence[WantedParts], question: str = ""
 ) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """A metric's cells, those that are not available too, and for each (parts, by) the means over those that count: see
-    `means_of`. by: any of model, dataset, regime and part. Raises HEvalError for an unknown metric.
+    """Return a metric's cells, those that are not available too, and for each (parts, by) the means over those that count.
 
+    See `means_of`. by: any of model, dataset, regime and part. Raises HEvalError for an unknown metric.
     The questions are resampled once for all of them.
     """
     parts = tuple(dict.fromkeys(part for parts_of_mean, _ in wanted for part in parts_of_mean))
-    values, controls, asked = values_of(results, chosen, metric, k, parts), controls_of(results), results.questions(chosen)
-    tables = [means_of(values, *parts_and_by, controls, question, asked) for parts_and_by in wanted]
+    values, controls, questions = values_of(results, chosen, metric, k, parts), controls_of(results), results.questions(chosen)
+    tables = [means_of(values, *parts_and_by, controls, question, questions) for parts_and_by in wanted]
     return values.drop(columns="drawn"), tables
 
 
 def values_of(results: Reader, chosen: Filter, metric: str, k: int, parts: Sequence[str]) -> pd.DataFrame:
-    """A metric's cells, those that are not available too, with replicates of some parts' values as `drawn`, where any."""
+    """Return a metric's cells, those that are not available too, with replicates of some parts' values, if any, as `drawn`."""
     plugin = catalogue.find("metric", metric)
     if chosen.cuts_cells or metric not in catalogue.plugins("metric"):
-        return cells_of(results, chosen, metric, k, drawn=True)
+        return cells_of(results, chosen, metric, k, with_replicates=True)
     cells = results.cells(chosen, metric, k)
-    drawn: dict[Any, np.ndarray] = {}
+    resampled: dict[Any, np.ndarray] = {}
     if isinstance(plugin, SumOfMeans):
-        drawn = _resampled(results, chosen, plugin, k, available(cells, parts))
-    return cells.assign(drawn=pd.Series(drawn, dtype=object).reindex(cells.index))
+        resampled = _resampled(results, chosen, plugin, k, available(cells, parts))
+    return cells.assign(drawn=pd.Series(resampled, dtype=object).reindex(cells.index))
 
 
 def computed_values(values: pd.DataFrame, metric: str, k: int, parts: Sequence[str]) -> pd.DataFrame:
-    """The same of values that were just computed (`cells.frame_of`), in the order of published ones."""
+    """Return the same of values that were just computed (`cells.frame_of`), in the order of published ones."""
     cells = values[(values["metric"] == metric) & (values["k"] == k)].sort_values([*CELL, "part", "explainer"], kind="stable")
     summed = cells.index.isin(available(cells, parts).index) & isinstance(catalogue.find("metric", metric), SumOfMeans)
     return cells.assign(drawn=cells["drawn"].where(summed))
@@ -188,23 +191,23 @@ def means_of(
     by: Sequence[str],
     controls: Collection[str],
     question: str = "",
-    asked: pd.DataFrame | None = None,
+    questions: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The means of some parts over the cells that count: a row for each technique, `by` and explainer.
+    """Compute the means of some parts over the cells that count: a row for each technique, `by` and explainer.
 
     whole: whether it has a number in all of these cells, so that it compares with the others. exceeds, within: those whose
     numbers, from chance to best where there is a best, its own exceeds, or is level with (`ranking.ahead`, `within`).
-    questions: see `questions_behind`; where these are told.
+    questions: how many, see `questions_behind`; where `Reader.questions` are given.
     """
     counted, keys = counting(available(values, parts), controls, by), ["technique", *by, "explainer"]
     names = {"regime": ordered_regimes(set(counted["regime"])), "part": parts}
     rank = {column: {name: index for index, name in enumerate(ordered)} for column, ordered in names.items()}
-    places = counted.drop_duplicates(["technique", *PLACE]).groupby(keys[:-1]).size().rename("places")
-    sizes = counted.groupby(keys).size().rename("size").reset_index().join(places, on=keys[:-1])
-    table = means(counted, keys).assign(whole=sizes["size"] == sizes["places"])
+    cell_counts = counted.drop_duplicates(["technique", *CELL_COLUMNS]).groupby(keys[:-1]).size().rename("cells")
+    sizes = counted.groupby(keys).size().rename("size").reset_index().join(cell_counts, on=keys[:-1])
+    table = means(counted, keys).assign(whole=sizes["size"] == sizes["cells"])
     table = table.join(compared(table, counted, keys, controls, question))
-    if asked is not None:
-        counts = {key: questions_behind(asked, rows, question) for key, rows in counted.groupby(["technique", *by])}
+    if questions is not None:
+        counts = {key: questions_behind(questions, rows, question) for key, rows in counted.groupby(["technique", *by])}
         table["questions"] = [counts[key] for key in table[["technique", *by]].itertuples(index=False, name=None)]
     return without_sure_intervals(table).sort_values(
         keys, key=lambda text: text.map(rank[str(text.name)]) if text.name in rank else text, kind="stable", ignore_index=True
@@ -231,25 +234,25 @@ def compared(
     keys: the last of them is the explainer; the others make a ranking.
     """
     cells = dict(iter(counted.groupby(list(keys)))) if len(counted) else {}
-    found = pd.DataFrame({name: pd.Series([[] for _ in table.index], table.index, dtype=object) for name in COMPARED})
+    result = pd.DataFrame({name: pd.Series([[] for _ in table.index], table.index, dtype=object) for name in COMPARED})
     compares = table["whole"] & ~table["explainer"].map(partial(given_at, question)).astype(bool)
     for _, rows in table[compares].groupby(list(keys[:-1]) or (lambda _: 0)):
         scale = rows["normalised"].notna().any()
         names = ("normalised", "normalised_low", "normalised_high") if scale else VALUE
         numbers = rows.set_index("explainer")[list(names)].set_axis(VALUE, axis=1)
-        drawn = dict[str, np.ndarray]()
+        mean_replicates = dict[str, np.ndarray]()
         for row in rows[list(keys)].itertuples(index=False, name=None):
-            if (resampled := drawn_of(cells[row])) is not None:
-                drawn[row[-1]] = (scaled(cells[row], resampled) if scale else resampled).mean(axis=1)
-        relations = ahead(numbers, drawn, controls), within(numbers, drawn) if scale else {}
+            if (resampled := replicates_of(cells[row])) is not None:
+                mean_replicates[row[-1]] = (scaled(cells[row], resampled) if scale else resampled).mean(axis=1)
+        relations = ahead(numbers, mean_replicates, controls), within(numbers, mean_replicates) if scale else {}
         for name, by_key in zip(COMPARED, relations, strict=True):
             lists = [by_key.get(key, []) for key in rows["explainer"]]
-            found.loc[rows.index, name] = pd.Series(lists, rows.index, dtype=object)
-    return found
+            result.loc[rows.index, name] = pd.Series(lists, rows.index, dtype=object)
+    return result
 
 
 def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cells: pd.DataFrame) -> dict[Any, np.ndarray]:
-    """(resamples,) replicates of the values of published cells, by their places, from the stored values of their instances."""
+    """Return (resamples,) replicates of published cells' values, by index, from the stored values of their instances."""
     parts = cells[["part", "regime"]].astype(str).itertuples(name=None)
     by_index = {index: metric.means(part, read_key(regime).documents) for index, part, regime in parts}
     read = {mean for summands in by_index.values() for mean in summands}
@@ -257,14 +260,14 @@ def _resampled(results: Reader, chosen: Filter, metric: SumOfMeans, k: int, cell
     if all(mean.groups for mean in read):
         table = table[table["group"].isin({group for mean in read for group in mean.groups})]
     limits: tuple[float, float] = getattr(metric, "limits", (-np.inf, np.inf))
-    drawn: dict[Any, np.ndarray] = {}
+    resampled: dict[Any, np.ndarray] = {}
     for dataset, dataset_rows in table.groupby("dataset"):
         sums = _sums(results, str(dataset), dataset_rows)
         for index, *cell in cells.loc[cells["dataset"] == dataset, [*CELL, "explainer"]].itertuples(name=None):
-            terms = [mean.factor * _drawn(sums.get((*cell, mean.metric, mean.part), {}), mean) for mean in by_index[index]]
+            terms = [mean.factor * _pooled(sums.get((*cell, mean.metric, mean.part), {}), mean) for mean in by_index[index]]
             if terms:
-                drawn[index] = np.clip(np.sum(terms, axis=0), *limits)
-    return drawn
+                resampled[index] = np.clip(np.sum(terms, axis=0), *limits)
+    return resampled
 
 
 # Group ▶ (resamples,) sums of stored values, and their numbers.
@@ -272,7 +275,7 @@ GroupSums = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> dict[tuple[str, ...], GroupSums]:
-    """By regime, explainer, metric and part."""
+    """Resample the sums by regime, explainer, metric and part."""
     names = [*CELL, "explainer", "metric", "part", "group"]
     of_columns = stored.groupby(names, sort=False)
     columns, count = of_columns.ngroup().to_numpy(), of_columns.ngroups
@@ -292,7 +295,7 @@ def _sums(results: Reader, dataset: str, stored: pd.DataFrame) -> dict[tuple[str
     return sums
 
 
-def _drawn(of_groups: GroupSums, mean: Mean) -> np.ndarray:
+def _pooled(of_groups: GroupSums, mean: Mean) -> np.ndarray:
     pairs = [pair for group, pair in of_groups.items() if not mean.groups or group in mean.groups]
     if not pairs:
         return np.full(1, np.nan)
@@ -302,7 +305,10 @@ def _drawn(of_groups: GroupSums, mean: Mean) -> np.ndarray:
 
 
 def headline(values_of: Callable[[Measure, int], pd.DataFrame], controls: Collection[str]) -> pd.DataFrame:
-    """Nothing of a question that no cell can answer. values_of: a measure and k ▶ its cells, see `means.means`."""
+    """Compute the means of the headline measures; nothing of a question that no cell can answer.
+
+    values_of: a measure and k ▶ its cells, see `means.means`.
+    """
     tables = []
     for question, measure in headlines().items():
         k = measure.at(DEFAULT_K)

@@ -54,7 +54,7 @@ class Shards(NamedTuple):
 
 
 def by_regime(store: ShardStore, entries: Iterable[Entry]) -> list[Shards]:
-    """The shards of each regime, in the order in which results are stored.
+    """Group shards by regime, in the order in which results are stored.
 
     Searches belong to no single regime, and timings and what people wrote to no instance.
     """
@@ -85,7 +85,7 @@ class Measuring:
     paired: list[cells.CellValue] = field(default_factory=list)
 
     def insert(self, regimes: Sequence[Shards], ended: Callable[[Shards], None]) -> None:
-        """ended: is called after each regime."""
+        """Evaluate regimes and write their rows. ended: is called after each regime."""
         for _, of_technique in groupby(regimes, key=lambda shards: _order(shards.key)[:3]):
             mirrored: list[cells.Mirrored] = []
             group = list(of_technique)
@@ -151,7 +151,7 @@ class Measuring:
 
 
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
-    """What the batch job measured, as `Measurements.of` takes it: replacements are parts, and their mean is the part `all`."""
+    """Read what the batch job measured, for `Measurements.of`: replacements are parts, and their mean is the part `all`."""
     by, keys, frames = ["instance_id", "explainer"], list(measured_metrics()), list[pd.DataFrame]()
     for suffix, kind in (("", kinds.FAITHFULNESS), (PROTECTED, kinds.FAITHFULNESS_PROTECTED)):
         rows = ShardRows(store, entries, kind, keys).rows.rename(columns={"replacement": "part"})
@@ -161,14 +161,14 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:
-    """`tokens`, the number of each, as `length`, and where the ranked ones end: see `_taken`."""
+    """Rename `tokens`, the number of each, to `length`, and fill in where the ranked ones end: see `_taken`."""
     lengths = instances["tokens"].rename("length")
     ends = instances["ranked_end"].astype("float64").fillna(lengths).astype(lengths.dtype)
     return instances.assign(ranked_end=ends).rename(columns={"tokens": "length"})
 
 
 def _without_unsampled(instances: pd.DataFrame, explained: set[str], sampled: set[str]) -> pd.DataFrame:
-    """Instances that a cap left unexplained are dropped from metrics, with the reason."""
+    """Drop instances that a cap left unexplained from metrics, with the reason."""
     if not sampled:
         return instances
     chosen = instances["instance_id"].isin(explained) | instances["fact_id"].isin(sampled)
@@ -177,14 +177,14 @@ def _without_unsampled(instances: pd.DataFrame, explained: set[str], sampled: se
 
 
 def _pieces(rows: pd.DataFrame, explainers: int) -> Iterator[pd.DataFrame]:
-    """Consecutive instances whose scores come to about TOGETHER numbers."""
+    """Yield consecutive instances whose scores come to about TOGETHER numbers."""
     numbers = (rows["length"] * max(1, explainers)).cumsum() // TOGETHER
     for _, piece in rows.groupby(numbers, sort=False):
         yield piece
 
 
 def _taken(instances: ShardRows, rows: pd.DataFrame) -> pa.Table:
-    """Whole rows. Where no chat template follows, the last token is the last ranked one."""
+    """Read whole rows. Where no chat template follows, the last token is the last ranked one."""
     table = instances.take(rows)
     return _with(table, "ranked_end", pc.coalesce(table["ranked_end"], pc.list_value_length(table["tokens"])))
 
@@ -197,7 +197,7 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 def _explained(
     instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], GivenAnswers] | None = None
 ) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
-    """Some instances at a time, and the rows of methods and controls about them. answers: see `_with_controls`."""
+    """Yield some instances at a time, and the rows of methods and controls about them. answers: see `_with_controls`."""
     if methods.rows.empty:
         return
     explainers = methods.rows["explainer"].nunique() + len(catalogue.explainers(control=True))
@@ -222,13 +222,13 @@ def _with_agreed(sources: ShardRows, instances: ShardRows) -> pd.DataFrame:
 
 
 def _of_first_documents(instances: pd.DataFrame) -> GivenAnswers:
-    """The first document's answers, with their first tokens as they are written in that document."""
+    """Return the first document's answers, with their first tokens as they are written in that document."""
     columns = zip(instances["document_answers"], instances["tokens"], instances["answer_tokens"], strict=True)
     return [(texts[0], str(tokens[answers[0][0]])) for texts, tokens, answers in columns]
 
 
 def _given(instances: pd.DataFrame) -> GivenAnswers:
-    """The answers that the model gave; of one that is no candidate only the first token is known."""
+    """Return the answers that the model gave; of one that is no candidate only the first token is known."""
     names = ("group", "candidate_groups", "candidate_texts", "predicted_text")
     rows = zip(*(instances[name] for name in names), strict=True)
     return [(dict(zip(groups, texts, strict=True)).get(group, ""), token) for group, groups, texts, token in rows]
@@ -237,7 +237,7 @@ def _given(instances: pd.DataFrame) -> GivenAnswers:
 def _with_controls(
     methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], GivenAnswers] | None = None
 ) -> pa.Table:
-    """The methods' rows of some instances and the controls', in the order of the instances and by explainer.
+    """Return the methods' rows of some instances and the controls', in the order of the instances and by explainer.
 
     answers: of instances; by default those that the model gave. Controls need only what is stored of an instance. They get
     scores where a method has them, so that both are measured on the same ones.
@@ -259,14 +259,14 @@ def _with_controls(
 
 @functools.cache
 def _wanted() -> frozenset[tuple[str, str, int]]:
-    """The values that boards or findings combine with others."""
+    """Name the values that boards or findings combine with others: metric, part and k."""
     return paper.WANTED | {
         (measure.metric, part, measure.at(DEFAULT_K)) for measure in measures_of_boards() for part in measure.together
     }
 
 
 def _paired(whole: Regime, scored: ScoredRegime, evaluated: cells.Evaluated) -> list[cells.CellValue]:
-    """The values for findings. If a method lacks scores for some instances, all methods are measured on the others."""
+    """Return the values for findings. If a method lacks scores for some instances, all are measured on the others."""
     present = sorted({*scored.attributions.rows["explainer"]} & {*paper.METHODS})
     regime = scored.common(whole, present)
     if regime is whole:

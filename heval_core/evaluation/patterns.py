@@ -28,17 +28,17 @@ from heval_core.store.reader import Reader
 
 NEAR = 3
 SENTENCE_ENDS = ".!?…。！？"
-# What patterns depend on, of an instance.
-ASKED = (
+# Columns of an instance that patterns depend on.
+INSTANCE_COLUMNS = (
     *("instance_id", "regime", "group", "subject", "tokens", "first_ranked", "ranked_end", "question_start"),
     *("document_starts", "document_ends", "answer_tokens"),
 )
 
 
 def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int, ranked_end: int | None = None) -> tuple[str, int]:
-    """The pattern of one explainer on one instance, and the index of its (first) best token. kinds: from `kinds_of`.
+    """Return the pattern of one explainer on one instance, and the index of its (first) best token.
 
-    ranked_end: the token after the last ranked one; None for the end of the prompt.
+    kinds: from `kinds_of`. ranked_end: the token after the last ranked one; None for the end of the prompt.
     """
     ranked = np.asarray(scores)[first_ranked : len(kinds) if ranked_end is None else ranked_end]
     best = (np.flatnonzero(ranked == ranked.max()) + first_ranked).tolist()
@@ -47,22 +47,22 @@ def pattern_of(kinds: Sequence[str], scores: np.ndarray, first_ranked: int, rank
 
 
 def chance_of(kinds: Sequence[str], first_ranked: int, ranked_end: int | None = None) -> dict[str, float]:
-    """How likely random scores rank each kind first: its share of the ranked tokens. Random scores never tie."""
+    """Compute how likely random scores rank each kind first: its share of the ranked tokens. Random scores never tie."""
     ranked = kinds[first_ranked:ranked_end]
     return {kind: ranked.count(kind) / len(ranked) for kind in PATTERN_KINDS}
 
 
 def padding_of(regime: str, tokens: Sequence[str], documents: Sequence[tuple[int, int]], question: float) -> set[int]:
-    """The tokens of passages that only make a prompt longer; none where the regime has no length.
+    """Return the tokens of passages that only make a prompt longer; none where the regime has no length.
 
     question: its first token; NaN where it is not known. Of what stands between documents and question, padding ends with
     the last end of a sentence; the rest is the template's, whose wording is not stored.
     """
-    place = read_key(regime).place
-    if place is None or not documents:
+    position = read_key(regime).place
+    if position is None or not documents:
         return set()
-    before = range(documents[0][0] if place != "first" else 0)
-    end = 0 if place == "last" or pd.isna(question) else int(question)
+    before = range(documents[0][0] if position != "first" else 0)
+    end = 0 if position == "last" or pd.isna(question) else int(question)
     while end > documents[-1][1] and not set(tokens[end - 1]) & set(SENTENCE_ENDS):
         end -= 1
     return {*before, *range(documents[-1][1], end)}
@@ -76,9 +76,9 @@ def kinds_of(
     subject: str,
     padding: Collection[int] = (),
 ) -> list[str]:
-    """The label of every token of a prompt, by the definition above. documents: token spans. used: the used one's index.
+    """Label every token of a prompt, by the definition above.
 
-    padding: from `padding_of`.
+    documents: token spans. used: the index of the used one. padding: from `padding_of`.
     """
     near, gold = _near(tokens, subject), set(gold)
     document_at: list[int | None] = [None] * len(tokens)
@@ -102,7 +102,7 @@ def kinds_of(
 
 
 def _near(tokens: Sequence[str], subject: str) -> set[int]:
-    """Tokens that overlap a mention of the subject, or are within NEAR tokens of one."""
+    """Return tokens that overlap a mention of the subject, or are within NEAR tokens of one."""
     starts = np.cumsum([0, *(len(token) for token in tokens)])
     near: set[int] = set()
     for span in mentions(subject, "".join(tokens)):
@@ -113,12 +113,15 @@ def _near(tokens: Sequence[str], subject: str) -> set[int]:
 
 
 def rows_of(instances: pd.DataFrame, scores: pd.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of the tables `pattern` and `pattern_chance`. instances: with ASKED. scores: instance_id, explainer and scores."""
+    """Return rows of the tables `pattern` and `pattern_chance`.
+
+    instances: with INSTANCE_COLUMNS. scores: instance_id, explainer and scores.
+    """
     of_instance: dict[str, list[tuple[str, np.ndarray]]] = {}
     for key, explainer, token_scores in zip(*(scores[name] for name in ("instance_id", "explainer", "scores")), strict=True):
         of_instance.setdefault(key, []).append((explainer, token_scores))
     rows, chance = [], []
-    for instance in instances[list(ASKED)].to_dict("records"):
+    for instance in instances[list(INSTANCE_COLUMNS)].to_dict("records"):
         used = document_of(instance["group"])
         if used is None:
             continue
@@ -134,7 +137,7 @@ def rows_of(instances: pd.DataFrame, scores: pd.DataFrame) -> tuple[list[dict[st
 
 
 def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) -> pd.DataFrame:
-    """How often each pattern ranks first, per dataset, technique and explainer, in instances answered from a document.
+    """Compute how often each pattern ranks first, per dataset, technique and explainer, in instances answered from a document.
 
     counts: from `Reader.pattern_counts`. Columns: dataset, technique, explainer, pattern, instances, share, low, high (95 %,
     over questions), chance (random scores on the same instances), n (the explainer's instances). A dataset and technique
@@ -157,7 +160,7 @@ def pattern_shares(counts: pd.DataFrame, resamples: Callable[[str], Resamples]) 
 
 
 def patterns_under(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """`pattern_shares` under a filter; as published if the filter takes all instances."""
+    """Return `pattern_shares` under a filter; as published if the filter takes all instances."""
     if replace(chosen, technique=(), explained=False) == Filter():
         return reader.rows("pattern_share", chosen, "place").drop(columns="place")
     return pattern_shares(reader.pattern_counts(chosen), reader.resamples)

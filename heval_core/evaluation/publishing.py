@@ -49,7 +49,11 @@ class PublishProgress(NamedTuple):
     seconds_left: float | None = None
 
 
-Tell = Callable[[PublishProgress], None]
+OnProgress = Callable[[PublishProgress], None]
+
+
+def _quiet(progress: PublishProgress) -> None:
+    """Report nothing."""
 
 
 class Steps:
@@ -58,23 +62,22 @@ class Steps:
     # The share of what comes after the last regime: averages and findings. Measured on the demo results.
     AFTER = 0.1
 
-    def __init__(self, sizes: list[int], tell: Tell):
-        self._tell = tell
-        self._count, self._ended = len(sizes), 0
+    def __init__(self, sizes: list[int], on_progress: OnProgress):
+        self._on_progress, self._count, self._ended = on_progress, len(sizes), 0
         self._size, self._done = max(1, sum(sizes)), 0
         # The first step is not measured: it takes longer, because what it needs is loaded.
         self._first: tuple[float, int] | None = None
         self._say("")
 
     def ended(self, one: Shards) -> None:
-        """One regime is done."""
+        """Report that one regime is done."""
         self._ended += 1
         self._done += one.size
         self._first = self._first or (time.monotonic(), self._done)
         self._say(" · ".join(part for part in one.key if part != TECHNIQUE))
 
     def last(self) -> None:
-        """All regimes are done."""
+        """Report that all regimes are done."""
         self._say("", "Putting the results together")
 
     def _say(self, part: str, phase: str = "") -> None:
@@ -83,17 +86,17 @@ class Steps:
             began, before = self._first
             left = (time.monotonic() - began) / (self._done - before) * (self._size / (1 - self.AFTER) - self._done)
         phase = phase or f"Marking every explainer: {self._ended} of {self._count} sets of prompts done"
-        self._tell(PublishProgress(phase, part, share, left))
+        self._on_progress(PublishProgress(phase, part, share, left))
 
 
 def publish(
-    source: Path, target: Path | None = None, bundled: bool = False, tell: Tell = lambda told: None, keep: bool | None = None
+    source: Path, target: Path | None = None, bundled: bool = False, on_progress: OnProgress = _quiet, keep: bool | None = None
 ) -> Path:
     """Build the results file of a store and make it the current one.
 
-    source: the store with the shards. target: the folder for the file and its pointer, else the store. tell: hears of it.
-    keep: whether to keep values that take long in the store for the next time (`value_cache`); by default yes, except for
-    bundled results, which belong to the program.
+    source: the store with the shards. target: the folder for the file and its pointer, else the store.
+    on_progress: is called with each step. keep: whether to save values that take long in the store for the next time
+    (`value_cache`); by default yes, except for bundled results, which belong to the program.
     Returns the published file. Raises HEvalError if there is nothing to publish, or a shard is damaged.
     """
     store, target = ShardStore(source), target or source
@@ -101,22 +104,22 @@ def publish(
     entries = [*of_regimes, *citations.entries]
     if not entries:
         raise HEvalError(f"The store {source} has no finished shards; run: {program()} run --store {source} …")
-    tell(PublishProgress("Checking the stored files"))
+    on_progress(PublishProgress("Checking the stored files"))
     if damaged := [entry.path for entry in entries if not store.intact(entry)]:
         raise HEvalError(f"{len(damaged)} shards are damaged, the first is {damaged[0]}; run: {program()} verify.")
     target.mkdir(parents=True, exist_ok=True)
     published.remove_unfinished(target)
     # Read once: people may be answering.
     people = answers(source) if citations.entries else Answers([], [])
-    beside = [*("|".join([*asked, why]) for asked, why in citations.unavailable.items()), *map(str, chain(*people))]
+    beside = [*("|".join([*study_key, why]) for study_key, why in citations.unavailable.items()), *map(str, chain(*people))]
     snapshot_id = _snapshot_id(entries, bundled, beside)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
-        with _made(final) as temporary, Writer(temporary) as writer:
+        with _temporary_file(final) as temporary, Writer(temporary) as writer:
             _insert_provenance(writer, store, entries, snapshot_id, bundled)
             quoted.insert(writer, store, of_regimes)
             if any(entry.kind != kinds.QUOTED.name for entry in of_regimes):
-                _insert_results(writer, store, of_regimes, tell, not bundled if keep is None else keep)
+                _insert_results(writer, store, of_regimes, on_progress, not bundled if keep is None else keep)
             studied = citation_tables.insert(writer, store, citations, people.rows)
             if studied:
                 writer.insert("person", people.people)
@@ -127,8 +130,8 @@ def publish(
 
 
 @contextmanager
-def _made(final: Path) -> Iterator[Path]:
-    """The file to write a results file into; swapped in where that succeeds, and gone then."""
+def _temporary_file(final: Path) -> Iterator[Path]:
+    """Yield the file to write a results file into; it is swapped in where that succeeds, and removed then."""
     temporary = final.with_name(f"{final.stem}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -139,30 +142,30 @@ def _made(final: Path) -> Iterator[Path]:
 
 
 def _newest(store: ShardStore) -> list[Entry]:
-    """The entries of the last run of each model, dataset and technique.
+    """Return the entries of the last run of each model, dataset and technique.
 
     Results from another revision of the model, another version of the data, or other settings must not be mixed with them:
     instances would be counted twice, or get each other's scores.
     """
     entries = [entry for entry in store.entries().values() if kinds.KINDS[entry.kind].of_regime]
-    known = {(_asked(line), _state(line)) for line in map(vars, entries)}
+    known = {(_key(line), _state(line)) for line in map(vars, entries)}
     newest, revision = dict[Any, Any](), dict[str, str]()
     for line in (*map(vars, entries), *store.journal("state")):
-        if (_asked(line), _state(line)) in known:
-            newest[_asked(line)] = _state(line)
+        if (_key(line), _state(line)) in known:
+            newest[_key(line)] = _state(line)
             revision[line["model"]] = line["revision"]
     current = [
         entry
         for entry in entries
-        if entry.revision == revision[entry.model] and _state(vars(entry)) == newest[_asked(vars(entry))]
+        if entry.revision == revision[entry.model] and _state(vars(entry)) == newest[_key(vars(entry))]
     ]
-    # Of two searches that chose the same setting, the newest one is told.
-    searches = {_asked(vars(entry)): entry.key for entry in current if entry.kind == kinds.TRIAL.name}
+    # Of two searches that chose the same setting, the newest one is published.
+    searches = {_key(vars(entry)): entry.key for entry in current if entry.kind == kinds.TRIAL.name}
     return [entry for entry in current if entry.kind != kinds.TRIAL.name or entry.key in searches.values()]
 
 
 def left_out(store: ShardStore) -> Iterator[str]:
-    """A line for each model and dataset with results that are not published, because newer ones stand in their place."""
+    """Yield a line for each model and dataset with results that are not published, because newer ones replace them."""
     current = _newest(store)
     keys, stands = {entry.key for entry in current}, {entry.cell[:2]: entry for entry in current}
     earlier: dict[tuple[str, str], list[Entry]] = defaultdict(list)
@@ -172,25 +175,25 @@ def left_out(store: ShardStore) -> Iterator[str]:
     for where, old in earlier.items():
         differs = ("revision", "another revision of the model"), ("fingerprint", "other data"), ("settings", "other options")
         # A technique's own setting stands behind a point.
-        said = {name: {getattr(entry, name).partition(".")[0] for entry in (*old, stands[where])} for name, _ in differs}
-        why = " or ".join(text for name, text in differs if len(said[name]) > 1)
+        values = {name: {getattr(entry, name).partition(".")[0] for entry in (*old, stands[where])} for name, _ in differs}
+        why = " or ".join(text for name, text in differs if len(values[name]) > 1)
         yield f"left out: {len(old)} shards of {' · '.join(where)} with {why}: of an earlier run, and the newest counts"
 
 
-_asked = itemgetter("model", "dataset", "technique")
+_key = itemgetter("model", "dataset", "technique")
 _state = itemgetter("revision", "fingerprint", "settings")
 
 
 def _snapshot_id(entries: list[Entry], bundled: bool, beside: Iterable[str] = ()) -> str:
-    """beside: what is published that is in no shard."""
+    """Hash what is published. beside: what is published that is in no shard."""
     lines = sorted(f"{entry.kind}|{entry.key}|{entry.content}" for entry in entries) + sorted(beside)
     return hashlib.sha256("\n".join([evaluator.evaluator_id(), str(bundled), *lines]).encode()).hexdigest()[:16]
 
 
-def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tell: Tell, keep: bool) -> None:
+def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], on_progress: OnProgress, keep: bool) -> None:
     regimes = by_regime(store, entries)
     resamples = {dataset: Resamples(dataset, questions) for dataset, questions in _questions(store, entries).items()}
-    steps = Steps([shards.size for shards in regimes], tell)
+    steps = Steps([shards.size for shards in regimes], on_progress)
     whole = Measuring(writer, store, resamples, keep)
     whole.insert(regimes, steps.ended)
     steps.last()
@@ -210,16 +213,16 @@ def _insert_results(writer: Writer, store: ShardStore, entries: list[Entry], tel
     writer.insert_frame("pattern_share", shares.assign(place=range(len(shares))))
     timings = ShardRows(store, entries, kinds.TIMING, kinds.TIMING.schema.names).rows
     writer.insert_frame("timing", timings[writer.columns("timing")])
-    made = board_of_everything(writer.reader(), values)
-    writer.insert("board", [{"json": made.to_json()}] if made.rows else [])
+    board = board_of_everything(writer.reader(), values)
+    writer.insert("board", [{"json": board.to_json()}] if board.rows else [])
 
 
 def _insert_findings(writer: Writer, stated: list[dict[str, Any]]) -> None:
-    writer.insert("finding", [{"place": place, **row} for place, row in enumerate(stated)])
+    writer.insert("finding", [{"place": index, **row} for index, row in enumerate(stated)])
 
 
 def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, dict[str, str]]:
-    """Dataset ▶ fact ▶ its question: see `published.QUESTION`."""
+    """Return dataset ▶ fact ▶ its question: see `published.QUESTION`."""
     questions: dict[str, dict[str, str]] = defaultdict(dict)
     for entry in entries:
         if entry.kind == kinds.INSTANCE.name:
@@ -229,7 +232,7 @@ def _questions(store: ShardStore, entries: list[Entry]) -> dict[str, dict[str, s
 
 
 def _insert_provenance(writer: Writer, store: ShardStore, entries: list[Entry], snapshot_id: str, bundled: bool) -> None:
-    """Where the results come from: the snapshot, the batch job's journal, and the plug-ins."""
+    """Write where the results come from: the snapshot, the batch job's journal, and the plug-ins."""
     now = datetime.now(UTC).replace(tzinfo=None)
     snapshot = {"snapshot_id": snapshot_id, "format": PUBLISHED_FORMAT, "bundled": bundled, "published_at": now}
     writer.insert("snapshot", [snapshot | {"evaluator": evaluator.evaluator_id()}])
@@ -245,12 +248,14 @@ def _insert_provenance(writer: Writer, store: ShardStore, entries: list[Entry], 
 
 
 def _datasets(store: ShardStore, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Rows of the table `dataset`: those with results, and those of which no question is usable. The last run may have asked
-    fewer questions than there are results of."""
-    plugins, asked = catalogue.plugins("dataset"), Counter[str]()
+    """Return rows of the table `dataset`: those with results, and those of which no question is usable.
+
+    The last run may have asked fewer questions than there are results of.
+    """
+    plugins, question_counts = catalogue.plugins("dataset"), Counter[str]()
     for entry in entries:
-        asked[entry.dataset] = max(asked[entry.dataset], entry.stop)
-    newest = {line["dataset"]: line | {"asked": asked[line["dataset"]]} for line in store.journal("dataset")}
+        question_counts[entry.dataset] = max(question_counts[entry.dataset], entry.stop)
+    newest = {line["dataset"]: line | {"asked": question_counts[line["dataset"]]} for line in store.journal("dataset")}
     return [
         {**line, "unusable": json.dumps(line["unusable"]), "title": getattr(plugins.get(key.split("/")[0]), "title", key)}
         for key, line in sorted(newest.items())
@@ -259,7 +264,7 @@ def _datasets(store: ShardStore, entries: Sequence[Entry]) -> list[dict[str, Any
 
 
 def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Rows of the table `catalogue`, with the variants of plug-ins that the results use."""
+    """Return rows of the table `catalogue`, with the variants of plug-ins that the results use."""
     used: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         of_regime = kinds.KINDS[entry.kind].of_regime
@@ -282,7 +287,7 @@ def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def is_outdated(folder: Path) -> bool:
-    """Whether a folder's published results were evaluated by other code, or have another format; False if there are none."""
+    """Return whether a folder's published results are by other code, or have another format; False if there are none."""
     pointer = folder / POINTER
     try:
         line = json.loads(pointer.read_text(encoding="utf-8"))
@@ -293,7 +298,7 @@ def is_outdated(folder: Path) -> bool:
 
 
 def obstacle(source: Path, target: Path) -> str | None:
-    """Why the shards of `source` cannot be published into `target` now, as half a sentence; None if they can."""
+    """Say why the shards of `source` cannot be published into `target` now, as half a sentence; None if they can."""
     if not (source / "manifest.jsonl").is_file():
         return f"its shards are not in {source}"
     process = holder(source)
@@ -305,12 +310,12 @@ def obstacle(source: Path, target: Path) -> str | None:
     return None
 
 
-def renew(source: Path, target: Path, bundled: bool, tell: Tell = lambda told: None) -> str | None:
+def renew(source: Path, target: Path, bundled: bool, on_progress: OnProgress = _quiet) -> str | None:
     """Publish again. Returns None, or half a sentence that says why this was not possible."""
     why = obstacle(source, target)
     if why is None:
         try:
-            publish(source, target, bundled, tell)
+            publish(source, target, bundled, on_progress)
         except HEvalError as error:
             return str(error).rstrip(".")
         except OSError as error:
@@ -319,7 +324,7 @@ def renew(source: Path, target: Path, bundled: bool, tell: Tell = lambda told: N
 
 
 def not_renewed(folder: Path, why: str) -> str:
-    """The sentence for a page about results that could not be renewed."""
+    """Return the sentence for a page about results that could not be renewed."""
     return (
         f"Another version of this program evaluated these results, and they could not be published again: {why}. "
         f"Values computed live may differ from the stored ones. To fix this, run: {program()} publish "

@@ -48,33 +48,33 @@ NAMED = 4
 NameOf = Callable[[str], str]
 
 
-def ahead(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray], controls: Collection[str] = ()) -> dict[str, list[str]]:
+def ahead(rows: pd.DataFrame, replicates: Mapping[str, np.ndarray], controls: Collection[str] = ()) -> dict[str, list[str]]:
     """Return key ▶ those whose numbers its own exceeds, whichever end is good.
 
-    rows: value, low, high by key. drawn: (resamples,) paired replicates of those that have any.
+    rows: value, low, high by key. replicates: (resamples,) paired ones of those that have any.
     """
     known = rows.dropna(subset="value")
     values = dict(zip(known.index, known[["value", "low", "high"]].to_numpy(dtype=float), strict=True))
     pairs = [pair for pair in combinations(values, 2) if not {*pair} <= {*controls}]
     above: dict[str, list[str]] = {key: [] for key in values}
-    for (first, second), p in zip(pairs, holm(np.array([_p(pair, values, drawn) for pair in pairs])), strict=True):
+    for (first, second), p in zip(pairs, holm(np.array([_p(pair, values, replicates) for pair in pairs])), strict=True):
         if p < LEVEL:
             higher, lower = (first, second) if values[first][0] > values[second][0] else (second, first)
             above[higher].append(lower)
     return above
 
 
-def within(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
+def within(rows: pd.DataFrame, replicates: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
     """Return key ▶ those that its number is level with: the interval of the difference lies inside MARGIN on both sides.
 
-    rows, drawn: see `ahead`. Replicates that do not differ at all say nothing of the error; intervals then do.
+    rows, replicates: see `ahead`. Replicates that do not differ at all say nothing of the error; intervals then do.
     """
     known = rows.dropna(subset="value")
     values = dict(zip(known.index, known[["value", "low", "high"]].to_numpy(dtype=float), strict=True))
     level: dict[str, list[str]] = {key: [] for key in values}
     for pair in combinations(values, 2):
         higher, lower = sorted((values[key] for key in pair), key=lambda ends: -ends[0])
-        paired = _error(drawn[pair[0]] - drawn[pair[1]]) if {*pair} <= drawn.keys() else np.nan
+        paired = _error(replicates[pair[0]] - replicates[pair[1]]) if {*pair} <= replicates.keys() else np.nan
         alone = float(np.hypot(higher[2] - higher[0], lower[0] - lower[1]))
         if higher[0] - lower[0] + (_REACH * paired if paired > ROUNDING else alone) < MARGIN:
             for key, other in (pair, pair[::-1]):
@@ -82,20 +82,20 @@ def within(rows: pd.DataFrame, drawn: Mapping[str, np.ndarray]) -> dict[str, lis
     return level
 
 
-def _p(pair: tuple[str, str], values: Mapping[str, np.ndarray], drawn: Mapping[str, np.ndarray]) -> float:
-    if {*pair} <= drawn.keys():
-        return p_of(values[pair[0]][0] - values[pair[1]][0], drawn[pair[0]] - drawn[pair[1]])
+def _p(pair: tuple[str, str], values: Mapping[str, np.ndarray], replicates: Mapping[str, np.ndarray]) -> float:
+    if {*pair} <= replicates.keys():
+        return p_of(values[pair[0]][0] - values[pair[1]][0], replicates[pair[0]] - replicates[pair[1]])
     higher, lower = sorted((values[key] for key in pair), key=lambda ends: -ends[0])
     return _normal(higher[0] - lower[0], float(np.hypot(higher[0] - higher[1], lower[2] - lower[0])) / _REACH)
 
 
-def p_of(difference: float, drawn: np.ndarray) -> float:
+def p_of(difference: float, replicates: np.ndarray) -> float:
     """Compute the two-sided p of a difference with (resamples,) replicates; 1 where these are not known."""
-    return _normal(difference, _error(drawn))
+    return _normal(difference, _error(replicates))
 
 
-def _error(drawn: np.ndarray) -> float:
-    known = drawn[np.isfinite(drawn)]
+def _error(replicates: np.ndarray) -> float:
+    known = replicates[np.isfinite(replicates)]
     return float(np.std(known, ddof=1)) if len(known) > 1 else np.nan
 
 
@@ -108,12 +108,12 @@ def _normal(difference: float, error: float) -> float:
 
 def with_exceeds(rows: Sequence[dict[str, Any]], key: str, by: Sequence[str]) -> list[dict[str, Any]]:
     """Return rows of a table with `exceeds` in place of their replicates, `drawn`. by: the columns that make a ranking."""
-    for _, own in pd.DataFrame(rows, columns=[key, *by, "value", "low", "high"]).groupby(list(by) or (lambda _: 0)):
-        drawn = {
-            rows[index][key]: resampled for index in own.index if (resampled := rows[index].pop("drawn", None)) is not None
+    for _, group in pd.DataFrame(rows, columns=[key, *by, "value", "low", "high"]).groupby(list(by) or (lambda _: 0)):
+        replicates = {
+            rows[index][key]: resampled for index in group.index if (resampled := rows[index].pop("drawn", None)) is not None
         }
-        for name, lower in ahead(own.set_index(key), drawn).items():
-            rows[own.index[own[key] == name][0]]["exceeds"] = lower
+        for name, lower in ahead(group.set_index(key), replicates).items():
+            rows[group.index[group[key] == name][0]]["exceeds"] = lower
     return list(rows)
 
 
@@ -216,25 +216,25 @@ def clauses(rankings: Mapping[str, Ranking], name: NameOf) -> list[str]:
 
     rankings: by what they are of, such as `finding the token`. name: how a key is written, such as in bold.
     """
-    ranked = {task: task_ranking for task, task_ranking in rankings.items() if task_ranking.methods}
+    ranked = {task: at_task for task, at_task in rankings.items() if at_task.methods}
     bands: dict[tuple[frozenset[str], bool, bool], list[str]] = {}
-    for task, own in ranked.items():
-        bands.setdefault((frozenset(own.best), len(own.methods) == 1, own.level), []).append(task)
+    for task, at_task in ranked.items():
+        bands.setdefault((frozenset(at_task.best), len(at_task.methods) == 1, at_task.level), []).append(task)
     texts = []
     for (band, alone, _), tasks in bands.items():
         tied = f"are {ranked[tasks[0]].alike}"
         verb = "is the only method" if alone else "is best" if len(band) == 1 else tied
         texts.append(f"{who(ranked[tasks[0]].best, name)} {verb} at {_listed(tasks)}")
-    for where, controls in _by_places({task: own.better for task, own in ranked.items()}).items():
+    for where, controls in _by_tasks({task: at_task.better for task, at_task in ranked.items()}).items():
         texts.append(f"{_controls(controls, name)} {'is' if len(controls) == 1 else 'are'} better than the best at {where}")
-    level = {task: [key for key in own.controls if key not in own.better] for task, own in ranked.items()}
-    texts += [f"no method beats {_controls(controls, name)} at {where}" for where, controls in _by_places(level).items()]
-    for where, below in _by_places({task: task_ranking.below for task, task_ranking in ranked.items()}).items():
+    level = {task: [key for key in at_task.controls if key not in at_task.better] for task, at_task in ranked.items()}
+    texts += [f"no method beats {_controls(controls, name)} at {where}" for where, controls in _by_tasks(level).items()]
+    for where, below in _by_tasks({task: at_task.below for task, at_task in ranked.items()}).items():
         texts.append(f"{who(below, name)} {'does' if len(below) == 1 else 'do'} worse than guessing at {where}")
     return texts
 
 
-def _by_places(keys_by_task: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def _by_tasks(keys_by_task: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return the tasks of a key, in words ▶ the keys that are named in just these."""
     by_tasks: dict[str, list[str]] = {}
     for key in dict.fromkeys(key for keys in keys_by_task.values() for key in keys):
@@ -256,13 +256,13 @@ def who(keys: Sequence[str], name: NameOf, what: str = "method") -> str:
     return listed([name(key) for key in keys]) if len(keys) <= NAMED else counted(len(keys), what)
 
 
-def valued(own: Ranking, at: str, name: NameOf, value: NameOf, short: NameOf) -> list[str]:
+def valued(task_ranking: Ranking, at: str, name: NameOf, value: NameOf, short: NameOf) -> list[str]:
     """Return the clauses of one ranking, with the value of the best, or with the lowest and the highest of the band."""
-    texts, last = clauses({at: own}, name), own.best[-1]
-    texts[0] += f": {value(last) if len(own.best) == 1 else f'{short(last)} to {short(own.best[0])}'}"
+    texts, last = clauses({at: task_ranking}, name), task_ranking.best[-1]
+    texts[0] += f": {value(last) if len(task_ranking.best) == 1 else f'{short(last)} to {short(task_ranking.best[0])}'}"
     return texts
 
 
-def sentences(said: Sequence[str]) -> str:
+def sentences(texts: Sequence[str]) -> str:
     """Return each clause as a sentence."""
-    return " ".join(f"{clause[:1].upper()}{clause[1:]}." for clause in said)
+    return " ".join(f"{clause[:1].upper()}{clause[1:]}." for clause in texts)

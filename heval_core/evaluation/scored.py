@@ -67,10 +67,10 @@ def layout_of(instances: pd.DataFrame, sources: pd.DataFrame | None = None) -> P
         list(instances["group"]),
         list(instances["ranked_end"]),
     )
-    return layout if sources is None or sources.empty else replace(layout, places=_places(instances["instance_id"], sources))
+    return layout if sources is None or sources.empty else replace(layout, places=_mentions(instances["instance_id"], sources))
 
 
-def _places(ids: Sequence[str], sources: pd.DataFrame) -> Places:
+def _mentions(ids: Sequence[str], sources: pd.DataFrame) -> Places:
     """Build the mentions of instances in this order. sources: in the order of the prompt."""
     rows, mention = pd.Index(ids).get_indexer(sources["instance_id"]), sources["mention"].to_numpy(dtype=int)
     shape = len(ids), int(mention.max()) + 1
@@ -227,17 +227,17 @@ def _fixed(regime: Regime, explainer: str, table: np.ndarray, towards: ScoreRows
     return Fixed(fixed, there)
 
 
-def measured_of(regime: Regime, explainer: str, found: Measurements) -> dict[tuple[str, str], MeasuredValues]:
+def measured_of(regime: Regime, explainer: str, measured: Measurements) -> dict[tuple[str, str], MeasuredValues]:
     """Return the batch job's measurements of one explainer, by metric and part.
 
     Chance is the random control's value on the same instances, NaN without it.
     """
-    positions, nothing = found.ids.get_indexer(regime.ids), np.full(len(found.ids) + 1, np.nan)
+    positions, nothing, values = measured.ids.get_indexer(regime.ids), np.full(len(measured.ids) + 1, np.nan), measured.values
     return {
         (metric, part): MeasuredValues(
-            found.values[metric, part, explainer][positions], found.values.get((metric, part, "random"), nothing)[positions]
+            values[metric, part, explainer][positions], values.get((metric, part, "random"), nothing)[positions]
         )
         for part in MeasuredMetric.parts
         for metric in measured_metrics()
-        if (metric, part, explainer) in found.values
+        if (metric, part, explainer) in values
     }

@@ -27,7 +27,7 @@ Counts = dict[str, Counter[str]]
 
 
 def notes(store: ShardStore) -> list[str]:
-    """The lines of a store, by model and dataset, of answers without a technique."""
+    """Return the lines of a store, by model and dataset, of answers without a technique."""
     trained = {(line["model"], line["dataset"]): line for line in store.journal("training")}
     explained = {entry.cell.of_regime for entry in store.entries().values() if entry.explainer and entry.regime}
     lines = [
@@ -44,7 +44,7 @@ def notes(store: ShardStore) -> list[str]:
 
 
 def _outcomes(store: ShardStore) -> dict[tuple[str, str], Counts]:
-    """Per model and dataset, regime ▶ number of instances by group, or by the reason why they were dropped."""
+    """Count by model and dataset: regime ▶ number of instances by group, or by the reason why they were dropped."""
     outcomes: dict[tuple[str, str], Counts] = {}
     states = [line for line in store.journal("state") if line["technique"] == TECHNIQUE]
     newest = {(line["model"], line["dataset"]): _state(line) for line in states}
@@ -61,12 +61,12 @@ _state = itemgetter("revision", "fingerprint", "settings")  # as publishing comp
 
 
 def compared_in(regime: str) -> tuple[str, ...]:
-    """The groups that metrics compare in a regime."""
+    """Return the groups that metrics compare in a regime."""
     return compared_groups(read_key(regime).documents)
 
 
 def few_compared(counts: Counts) -> Iterator[str]:
-    """A line where under half of the instances have an answer that metrics compare. counts: see `_outcomes`."""
+    """Yield a line where under half of the instances have an answer that metrics compare. counts: see `_outcomes`."""
     total = sum(sum(sizes.values()) for sizes in counts.values())
     compared = sum(sizes[group] for regime, sizes in counts.items() for group in compared_in(regime))
     if total and compared < FEWEST * total:
@@ -78,7 +78,7 @@ def few_compared(counts: Counts) -> Iterator[str]:
 
 
 def first_answers(entry: Entry, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line about a regime's first answers, so that a layout that does not fit is seen before the rest is explained."""
+    """Return a line about a regime's first answers: a layout that does not fit is seen before the rest is explained."""
     sizes = Counter(str(row.get("dropped_because") or row["group"]) for row in rows)
     compared = sum(sizes[group] for group in compared_in(entry.regime))
     named = ", ".join(f"{name} {n}" for name, n in sizes.most_common())
@@ -88,7 +88,7 @@ def first_answers(entry: Entry, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def too_small(counts: Counts) -> Iterator[str]:
-    """A line that names every group that is smaller than rank margins need."""
+    """Yield a line that names every group that is smaller than rank margins need."""
     small = [
         f"{regime} " + ", ".join(f"{group} {sizes[group]}" for group in compared_in(regime))
         for regime, sizes in counts.items()
@@ -99,7 +99,7 @@ def too_small(counts: Counts) -> Iterator[str]:
 
 
 def text_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """Per model and dataset, over the kept instances: n, how many have the same group both ways, and their share.
+    """Count per model and dataset, over instances that were not dropped: n, how many have the same group both ways, the share.
 
     low, high: 95 % interval of the share, over questions, since a question is asked under several regimes.
     """
@@ -132,13 +132,14 @@ def source_notes(reader: Reader) -> Iterator[str]:
 
 
 def replaced_agreement(reader: Reader, chosen: Filter) -> pd.DataFrame:
-    """Per group of answers to one document, how often a label without deletion is the same: n, questions, share, low, high.
+    """Count how often a label without deletion is the same, per group of answers to one document.
 
     With other answers put in the places of the given one (table `source`) an answer from the document (C) changes, and one
-    from memory (M) stays. low, high: 95 %, over questions. Without rows where no sources were computed.
+    from memory (M) stays. Columns: group, n, questions, share, low, high (95 %, over questions). Without rows where no sources
+    were computed.
     """
     rows = []
-    for group, own in reader.replaced_counts(chosen).groupby("group"):
-        share = Sums(own["same"].to_numpy(float), own["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
+    for group, counts in reader.replaced_counts(chosen).groupby("group"):
+        share = Sums(counts["same"].to_numpy(float), counts["n"].to_numpy(float), ends=(0.0, 1.0)).bounded()
         rows.append((group, share.n, share.questions, share.value, *share.interval()))
     return pd.DataFrame(rows, columns=["group", "n", "questions", "share", "low", "high"])

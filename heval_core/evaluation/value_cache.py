@@ -1,8 +1,8 @@
-"""Keeps values that take long from one publishing to the next: NMutInf, MDL and the probe, on a hundred halves each.
+"""Saves values that take long from one publishing to the next: NMutInf, MDL and the probe, on a hundred halves each.
 
 The key of a value is a hash of all that it depends on: features, labels, splits, the metric's settings, the code that computes
-it, and the libraries that this calls. Comments, docstrings, a metric's title and the place of a file do not change the key.
-Nothing else reads the kept values. They may be deleted at any time; publishing then takes longer.
+it, and the libraries that this calls. Comments, docstrings, a metric's title and the path of a file do not change the key.
+Nothing else reads the saved values. They may be deleted at any time; publishing then takes longer.
 The folder `evaluated/` beside a store's shards has one Parquet file for each model, dataset, regime and technique.
 """
 
@@ -30,7 +30,7 @@ from heval_core.statistics.values import Value
 
 FOLDER = "evaluated"
 _NUMBERS, _PAIRS = ("value", "chance", "best", "p", "bound", "chance_se"), ("sizes", "details")
-_KEPT = ("part", "unavailable", "counted", *_NUMBERS)
+_SCALARS = ("part", "unavailable", "counted", *_NUMBERS)
 _SCHEMA = pa.schema(
     [
         ("key", pa.string()),
@@ -47,7 +47,7 @@ _SCHEMA = pa.schema(
 
 @functools.cache
 def _sources() -> str:
-    """Hash of the code that computes values on halves, and of the libraries that it calls."""
+    """Hash the code that computes values on halves, and the versions of the libraries that it calls."""
     folder = Path(metrics.__file__).parent
     files = [folder / f"{name}.py" for name in ("_features", "_nets", "description_length", "mutual_information", "probe")]
     files += [Path(module.__file__ or "") for module in (subsampling, scores)]
@@ -58,10 +58,10 @@ def _sources() -> str:
 
 
 class ValueCache:
-    """The kept values of one regime. missed: how many values had to be computed.
+    """The saved values of one regime. missed: how many values had to be computed.
 
-    needed: the (metric, part, k) that are combined with others; the deviations behind their errors are kept too.
-    writable: whether to keep newly computed values. A folder that cannot be written is no error.
+    needed: the (metric, part, k) that are combined with others; the deviations behind their errors are saved too.
+    writable: whether to save newly computed values. A folder that cannot be written is no error.
     """
 
     def __init__(self, folder: Path, regime: RegimeKey, needed: Collection[tuple[str, str, int]], writable: bool = True):
@@ -76,12 +76,12 @@ class ValueCache:
                 self._known.setdefault(row["key"], []).append(row)
 
     def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Value]]:
-        """Like the metric's `of_all`, with the k of each; kept values are not computed again."""
-        asked = (
+        """Compute like the metric's `of_all`, with the k of each; saved values are not computed again."""
+        texts = (
             f"{_sources()}|{catalogue.identity('metric', metric)}|{k}|{target.digest}"
             for k, target in zip(ks, data, strict=True)
         )
-        keys = [hashlib.sha256(text.encode()).hexdigest()[:24] for text in asked]
+        keys = [hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]
         missing = [slot for slot, key in enumerate(keys) if key not in self._known]
         self.missed += len(missing)
         computed = metric.of_all([data[slot] for slot in missing]) if missing else []
@@ -92,7 +92,7 @@ class ValueCache:
         return [[_estimate(row) for row in self._known[key]] for key in keys]
 
     def save(self) -> None:
-        """Keep the values that were asked for since opening, and no others."""
+        """Save the values that were requested since opening, and no others."""
         if not (self._writable and self.missed):
             return
         rows = [row for key in sorted(self._used) for row in self._known[key]]
@@ -116,7 +116,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 def _row(key: str, estimate: Value, whole: bool) -> dict[str, Any]:
     error = estimate.error or Error(np.nan, np.nan, np.array([]))
     return {
-        **{name: getattr(estimate, name) for name in _KEPT},
+        **{name: getattr(estimate, name) for name in _SCALARS},
         **{name: json.dumps(getattr(estimate, name)) for name in _PAIRS},
         "key": key,
         "se": error.se,
@@ -128,4 +128,4 @@ def _row(key: str, estimate: Value, whole: bool) -> dict[str, Any]:
 def _estimate(row: Mapping[str, Any]) -> Value:
     error = None if row["unavailable"] else Error(row["se"], row["df"], np.array(row["deviations"], dtype=np.float64))
     pairs: dict[str, Any] = {column: tuple((name, value) for name, value in json.loads(row[column])) for column in _PAIRS}
-    return Value(**{name: row[name] for name in _KEPT}, **pairs, error=error)
+    return Value(**{name: row[name] for name in _SCALARS}, **pairs, error=error)

@@ -12,7 +12,7 @@ import streamlit as st
 from heval_core.evaluation.board import making
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.costs import costs_shown
-from heval_core.evaluation.board.records import ASKED, Board, BoardColumn
+from heval_core.evaluation.board.records import SCALED, Board, BoardColumn
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.means import MEASURED_ON
 from heval_core.evaluation.ranking import COMPARED
@@ -222,9 +222,9 @@ def exported_board(board: Board) -> pd.DataFrame:
     return values.join(costs, on="explainer").join(front, on="explainer")
 
 
-def choose_question(there: Collection[str] = ASKED) -> str:
+def choose_question(there: Collection[str] = SCALED) -> str:
     """Offer one of the three questions, kept in the link. there: those that have a number."""
-    links = {QUESTIONS[question].link: question for question in ASKED if question in there}
+    links = {QUESTIONS[question].link: question for question in SCALED if question in there}
     titles, default = {link: QUESTIONS[question].title for link, question in links.items()}, QUESTIONS["RQ3"].link
     default = default if default in links else next(iter(links))
     return links[address.one_of("Question", list(links), "question", default, hidden=True, titles=titles)]

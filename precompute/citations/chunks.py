@@ -17,7 +17,7 @@ from heval_core.citations.reading import prompt_text
 from heval_core.citations.server import Server
 from heval_core.citations.speaker import CachedSpeaker, LocalSpeaker, Speaker
 from heval_core.citations.writing import SHIPPED, ClaimWriter
-from heval_core.evaluation.citations.standing import ASKED, StudyKey
+from heval_core.evaluation.citations.standing import JOURNAL_KIND, StudyKey
 from heval_core.lm import entailment
 from heval_core.lm.loading import Identity, identify, in_template
 from heval_core.lm.model import LanguageModel
@@ -306,7 +306,7 @@ class Citations:
 
     def _note_asked(self, study_key: StudyKey, settings: str, unavailable: str = "") -> None:
         more = {"fingerprint": self.source.fingerprint, "settings": settings, "unavailable": unavailable}
-        journal.note_new(self.store, ASKED, study_key._asdict() | more, StudyKey._fields)
+        journal.note_new(self.store, JOURNAL_KIND, study_key._asdict() | more, StudyKey._fields)
 
     def note_end(self) -> None:
         """Do nothing: all is known before."""

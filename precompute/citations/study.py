@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from heval_core.citations.records import Claim, Explained
 from heval_core.citations.writing import SHIPPED, ClaimWriter, writer_of
 from heval_core.datasets._reading import BadRecord
-from heval_core.evaluation.citations.standing import ASKED, standing
+from heval_core.evaluation.citations.standing import JOURNAL_KIND, standing
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import ClaimData
 from heval_core.records import HEvalError
@@ -171,11 +171,11 @@ def take_over(source: ShardStore, store: ShardStore) -> None:
     """Take over what another store would publish of the study of citations; what is there stays."""
     store.create()
     with only_writer(store.folder):
-        entries, noted = store.entries(), store.journal(ASKED)
+        entries, noted = store.entries(), store.journal(JOURNAL_KIND)
         for entry in standing(source).entries:
             if entry.key not in entries:
                 store.copy(entry, source)
-        store.note(ASKED, *(line for line in source.journal(ASKED) if line not in noted))
+        store.note(JOURNAL_KIND, *(line for line in source.journal(JOURNAL_KIND) if line not in noted))
 
 
 def explanations_of(store: ShardStore) -> dict[str, Explained]:

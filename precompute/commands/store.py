@@ -144,7 +144,7 @@ def _line(state: PublishProgress) -> str:
 def _publish(options: argparse.Namespace) -> int:
     for line in left_out(existing(options.store)):
         print(line, file=sys.stderr)
-    published = publish(options.store, tell=lambda state: say_progress(_line(state)))
+    published = publish(options.store, on_progress=lambda state: say_progress(_line(state)))
     with closing(Reader(published)) as results:
         for line in source_notes(results):
             print(f"note: {line}", file=sys.stderr)

@@ -91,7 +91,7 @@ def test_intervals_are_those_of_scores_ranked_again(few, key):
     measure = measures()[key]
     parts = tuple(part for part in (*measure.parts, *measure.whole) if part != "swap")
     own = regime_means(few, FEW, measure.metric, parts, measure.at(5))
-    found = cells_of(few, FEW, measure.metric, measure.at(5), drawn=True)
+    found = cells_of(few, FEW, measure.metric, measure.at(5), with_replicates=True)
     assert len(own)
     for row in own.to_dict("records"):
         cells = found[(found["regime"] == row["regime"]) & (found["part"] == row["part"])]

@@ -78,9 +78,9 @@ def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
     # Threads outside of a session: several AppTests at once replace one another's runtime.
     begun, bars, all_look, all_told = [], {}, threading.Barrier(3), threading.Barrier(4)
 
-    def renew(source, target, bundled, tell):
+    def renew(source, target, bundled, on_progress):
         begun.append(source)
-        tell(PublishProgress("Marking every explainer", "", 0.25, 30.0))
+        on_progress(PublishProgress("Marking every explainer", "", 0.25, 30.0))
         all_told.wait(300)
         publish(source, target, bundled)
 

@@ -42,15 +42,15 @@ def conclusion(board: Board, written: NameOf = str) -> Conclusion:
     """Conclude from a board. written: how the names of explainers, models and datasets are to be written, such as in bold."""
     names = {row.key: written(row.title) for row in board.rows}
     best = _cheapest(board.overall, board.passes)
-    return Conclusion(best, _said(board, best, names), _harder(board, best, names), _open(board, names, written))
+    return Conclusion(best, _recommendation(board, best, names), _harder(board, best, names), _open(board, names, written))
 
 
-def _cheapest(own: Ranking, passes: Mapping[str, float]) -> str:
+def _cheapest(ranking: Ranking, passes: Mapping[str, float]) -> str:
     """Return the cheapest of the best; of equally cheap ones the best, and "" where there is none."""
-    return min(own.best, key=lambda key: passes.get(key, float("inf")), default="")
+    return min(ranking.best, key=lambda key: passes.get(key, float("inf")), default="")
 
 
-def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
+def _recommendation(board: Board, best: str, names: Mapping[str, str]) -> str:
     rankings = {column.question: board.ranking(column) for column in board.questions}
     if not best:
         texts = clauses({AT[question]: ranking for question, ranking in rankings.items()}, names.__getitem__)
@@ -59,33 +59,33 @@ def _said(board: Board, best: str, names: Mapping[str, str]) -> str:
     if len(board.methods) > 1:
         reason = _among(board.overall, best, names, " on the mean") or _by_question(best, rankings, names)
     reason += _cost(board.overall, best, board.passes)
-    said = (f"Use {names[best]}. It {reason}.", _beside(board, names, best), _published(board, best, names))
-    return " ".join(filter(None, (*said, _controls(board, best, names))))
+    parts = (f"Use {names[best]}. It {reason}.", _beside(board, names, best), _published(board, best, names))
+    return " ".join(filter(None, (*parts, _controls(board, best, names))))
 
 
-def _among(own: Ranking, best: str, names: Mapping[str, str], where: str = "") -> str:
+def _among(ranking: Ranking, best: str, names: Mapping[str, str], where: str = "") -> str:
     """Say `is not told apart from A and B`; "" where nobody else is best."""
-    others = [names[key] for key in own.best if key != best]
+    others = [names[key] for key in ranking.best if key != best]
     named = listed(others) if len(others) < 3 else counted(len(others), "other")
-    return f"is {own.alike_with(named)}{where}" if others else ""
+    return f"is {ranking.alike_with(named)}{where}" if others else ""
 
 
-def _cost(own: Ranking, best: str, passes: Mapping[str, float]) -> str:
-    text = "and the cheapest of them:" if len(own.best) > 1 else "and costs"
+def _cost(ranking: Ranking, best: str, passes: Mapping[str, float]) -> str:
+    text = "and the cheapest of them:" if len(ranking.best) > 1 else "and costs"
     return f", {text} about {_about(passes[best])}" if passes.get(best) else ""
 
 
 def _beside(board: Board, names: Mapping[str, str], recommended: str) -> str:
     """Return what would be recommended without the questions at which rows are right by construction."""
-    own, passes = board.overall_beside, board.beside.set_index("explainer")["whole_passes"].dropna().to_dict()
-    best = _cheapest(own, passes)
+    ranking, passes = board.overall_beside, board.beside.set_index("explainer")["whole_passes"].dropna().to_dict()
+    best = _cheapest(ranking, passes)
     if not best:
         return ""
     given = [row.key for row in board.rows if board.given(row.key)]
     titles = dict.fromkeys(column.title for key in given for column in board.given(key))
     are = f"{listed([names[key] for key in given])} {'is' if len(given) == 1 else 'are'} right by construction"
-    reason = _among(own, best, names) or "is best"
-    who, cost = ("it", "") if best == recommended else (names[best], _cost(own, best, passes))
+    reason = _among(ranking, best, names) or "is best"
+    who, cost = ("it", "") if best == recommended else (names[best], _cost(ranking, best, passes))
     return f"Without “{listed(list(titles))}”, where {are}, {who} {reason}{cost}."
 
 
@@ -97,11 +97,11 @@ def _by_question(best: str, rankings: Mapping[str, Ranking], names: Mapping[str,
     if alone:
         at = f"{'all ' if every else ''}{_COUNTS[len(alone)]} questions" if every or third else listed([AT[q] for q in alone])
         predicates.append(f"best at {at}")
-    for question, own in rankings.items():
+    for question, ranking in rankings.items():
         if question not in alone:
-            others = [key for key in own.best if key != best]
+            others = [key for key in ranking.best if key != best]
             named = who(others, names.__getitem__, "other")
-            rank = own.alike_with(named) if best in own.best else f"behind {named}"
+            rank = ranking.alike_with(named) if best in ranking.best else f"behind {named}"
             predicates.append(f"{rank} at {'the third' if third else AT[question]}")
     return f"is {'' if every or len(rankings) == 1 else 'ahead on the mean: '}{listed(predicates)}"
 
@@ -110,14 +110,14 @@ def _published(board: Board, best: str, names: Mapping[str, str]) -> str:
     """Return the best method that is not ours, where the recommended one is."""
     ours = {row.key for row in board.rows if row.ours}
     bands = ([key for key in band if key not in ours] for band in board.overall.bands)
-    own = next(filter(None, bands), [])
-    if best not in ours or not own:
+    published = next(filter(None, bands), [])
+    if best not in ours or not published:
         return ""
     values = board.quality.set_index("explainer")["value"]
-    said = ", ".join(f"{values[key]:.2f}" for key in own[:NAMED])
-    alike = (board.overall if own[0] in board.overall.best else Ranking()).alike
-    who_is = f"{who(own, names.__getitem__)} {'is best' if len(own) == 1 else f'are {alike}'}"
-    return f"Of the published methods {who_is} ({said})."
+    numbers = ", ".join(f"{values[key]:.2f}" for key in published[:NAMED])
+    alike = (board.overall if published[0] in board.overall.best else Ranking()).alike
+    who_is = f"{who(published, names.__getitem__)} {'is best' if len(published) == 1 else f'are {alike}'}"
+    return f"Of the published methods {who_is} ({numbers})."
 
 
 def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
@@ -140,9 +140,9 @@ def _controls(board: Board, best: str, names: Mapping[str, str]) -> str:
     controls = [key for key, count in counts.items() if count == most]
     if not controls:
         return ""
-    own = {question: ranking for question, ranking in rankings.items() if {*controls} & {*ranking.controls}}
-    where = f"on two of the {_COUNTS[len(rankings)]}" if 1 < most < len(rankings) else "at " + listed([AT[key] for key in own])
-    better = all({*controls} <= {*ranking.better} for ranking in own.values())
+    reached = {question: ranking for question, ranking in rankings.items() if {*controls} & {*ranking.controls}}
+    where = f"on two of the {_COUNTS[len(rankings)]}" if 1 < most < len(rankings) else "at " + listed([AT[q] for q in reached])
+    better = all({*controls} <= {*ranking.better} for ranking in reached.values())
     verb = f"{'are' if len(controls) > 1 else 'is'} {'better' if better else 'not told apart from the best'}"
     return f"But {listed([_instead(key, names) for key in controls])} {verb} {where}."
 
@@ -162,7 +162,7 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
     of them.
     """
     strong = {column.question for column in board.questions if best in board.ranking(column).best}
-    harder = [own for own in board.columns if own.question in strong and own.scaled and own.ranked and not own.plain]
+    harder = [one for one in board.columns if one.question in strong and one.scaled and one.ranked and not one.plain]
     decoys, lengths, lost = list[bool](), list[str](), list[str]()
     for prompts, columns in column_groups(harder).items():
         ahead: dict[tuple[str, ...], list[str]] = {}
@@ -180,8 +180,8 @@ def _harder(board: Board, best: str, names: Mapping[str, str]) -> str:
         lengths += [] if decoy or ahead else [prompts]
     every = "every decoy" if all(decoys) else f"{sum(decoys)} of {len(decoys)} decoys"
     every += "" if all(column.ranked for column in board.columns) else " with ranks"
-    kept = [*([f"under {every}"] if any(decoys) else []), *([f"at {listed(lengths)}"] if lengths else [])]
-    return sentences(([f"{names[best]} stays among the best {listed(kept)}"] if kept else []) + lost)
+    unchanged = [*([f"under {every}"] if any(decoys) else []), *([f"at {listed(lengths)}"] if lengths else [])]
+    return sentences(([f"{names[best]} stays among the best {listed(unchanged)}"] if unchanged else []) + lost)
 
 
 def _open(board: Board, names: Mapping[str, str], written: NameOf) -> tuple[str, ...]:
@@ -191,8 +191,8 @@ def _open(board: Board, names: Mapping[str, str], written: NameOf) -> tuple[str,
         counts = "not measured (--sources)"
         if len(proved):
             counts = f"true in {int(proved['verified'].iloc[0])} of {int(proved['n'].iloc[0])} answers"
-        said = "nobody is ranked, since the answer stands in several places, and from which of them it comes is assumed"
-        texts.append(f"Under {prompts} {said}: {counts}.")
+        reason = "nobody is ranked, since the answer stands in several places, and from which of them it comes is assumed"
+        texts.append(f"Under {prompts} {reason}: {counts}.")
     for column in board.questions:
         models = board.models_at(column)
         if len(models) < len(board.models):

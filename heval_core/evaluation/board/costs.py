@@ -75,9 +75,9 @@ def _timed_alike(timings: pd.DataFrame) -> pd.DataFrame:
     all of them: a ratio depends on the prompt's length.
     """
     explainers = timings.groupby(list(CELL))["explainer"].transform("nunique")
-    kept = timings[explainers * 2 > timings["explainer"].nunique()]
-    counts = kept.drop_duplicates([*CELL, "explainer"]).groupby("explainer").size()
-    return kept[kept["explainer"].isin(counts.index[counts == counts.max()])]
+    usable = timings[explainers * 2 > timings["explainer"].nunique()]
+    counts = usable.drop_duplicates([*CELL, "explainer"]).groupby("explainer").size()
+    return usable[usable["explainer"].isin(counts.index[counts == counts.max()])]
 
 
 def seconds_alone(timings: pd.DataFrame) -> dict[str, tuple[float, float]]:

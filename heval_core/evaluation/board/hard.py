@@ -165,9 +165,9 @@ def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[st
         known = {key: number for key, number in numbers.items() if not number.reason}
         frame = pd.DataFrame([number[:3] for number in known.values()], [*known], ["value", "low", "high"])
         above = ahead(frame, {key: number.drawn for key, number in known.items()}, controls)
-        for key, own in numbers.items():
-            halves = [number for half in own.halves for number in (*half[:3], half.n)] or [NAN] * len(_HALVES)
-            yield (model, key, *own[:5], int(own.asked.sum()), own.reason, above.get(key, []), *halves)
+        for key, share in numbers.items():
+            halves = [number for half in share.halves for number in (*half[:3], half.n)] or [NAN] * len(_HALVES)
+            yield (model, key, *share[:5], int(share.asked.sum()), share.reason, above.get(key, []), *halves)
 
 
 def _number(column: HardColumn, rows: pd.DataFrame, weights: np.ndarray) -> _Share:
@@ -188,25 +188,25 @@ def _number(column: HardColumn, rows: pd.DataFrame, weights: np.ndarray) -> _Sha
 
 def _share(columns: Sequence[Sums], chance: float, weights: np.ndarray) -> _Share:
     value = Value("", sum(column.factor * column.mean() for column in columns), columns=tuple(columns))
-    asked = np.any([column.counts > 0 for column in columns], axis=0)
-    (drawn,) = replicates([value], weights)
-    return _Share(value.value, *value.interval(), chance, sum(column.n for column in columns), asked, drawn)
+    questions = np.any([column.counts > 0 for column in columns], axis=0)
+    (resampled,) = replicates([value], weights)
+    return _Share(value.value, *value.interval(), chance, sum(column.n for column in columns), questions, resampled)
 
 
 def _alike(numbers: dict[str, _Share], controls: Collection[str]) -> dict[str, _Share]:
     """Return the numbers that are over as many answers as those of most methods; others are none."""
     counts = [number.n for key, number in numbers.items() if key not in controls] or [number.n for number in numbers.values()]
     usual = max(sorted(set(counts), reverse=True), key=counts.count)
-    return {key: own if own.n == usual else _Share(reason=OTHER_INSTANCES) for key, own in numbers.items()}
+    return {key: number if number.n == usual else _Share(reason=OTHER_INSTANCES) for key, number in numbers.items()}
 
 
 def _mean(numbers: Sequence[_Share]) -> _Share:
     """Return the mean over models; none where one of them has none."""
     if reason := next((number.reason for number in numbers if number.reason), "" if numbers else NOT_RUN):
         return _Share(reason=reason)
-    drawn = np.stack([number.drawn for number in numbers], axis=1)
+    resampled = np.stack([number.drawn for number in numbers], axis=1)
     value, low, high, chance = np.array([number[:4] for number in numbers]).T
-    asked, count = np.any([number.asked for number in numbers], axis=0), sum(number.n for number in numbers)
+    questions, count = np.any([number.asked for number in numbers], axis=0), sum(number.n for number in numbers)
     halves = tuple(_mean(half) for half in zip(*(number.halves for number in numbers), strict=True))
-    ends = mean_interval(value, low, high, drawn)
-    return _Share(value.mean(), *ends, chance.mean(), count, asked, drawn.mean(axis=1), halves=halves)
+    ends = mean_interval(value, low, high, resampled)
+    return _Share(value.mean(), *ends, chance.mean(), count, questions, resampled.mean(axis=1), halves=halves)

@@ -31,8 +31,8 @@ def hard_conclusion(board: HardBoard, name: NameOf, model: NameOf) -> str:
     column = next((key for key in _WHERE if board.ranking(key).methods and board.best_text(key)), "")
     if not column:
         return NOTHING
-    found = [key for key in board.ranking(column).best if _finds(board, key, column, ALL)]
-    texts = [_found(board, column, found, name), *_read(board, column, name), _for_whom(board, column, found, model)]
+    finders = [key for key in board.ranking(column).best if _finds(board, key, column, ALL)]
+    texts = [_finding(board, column, finders, name), *_read(board, column, name), _for_whom(board, column, finders, model)]
     return sentences([*texts, *_lacking(board)])
 
 
@@ -43,15 +43,15 @@ def _finds(board: HardBoard, key: str, column: str, model: str) -> bool:
     return key in rows.index and rivals <= {*rows["exceeds"][key]} and bool(rows["low"][key] > rows["chance"][key])
 
 
-def _found(board: HardBoard, column: str, found: Sequence[str], name: NameOf) -> str:
+def _finding(board: HardBoard, column: str, finders: Sequence[str], name: NameOf) -> str:
     rows, text = board.numbers(column), board.best_text(column)
     beside = f"the best control that reads text only ({name(text)}, {rows['value'][text]:.2f})"
-    keys = found or board.ranking(column).best
+    keys = finders or board.ranking(column).best
     alone, value = len(keys) == 1, _span(rows, keys)
     if alone:
         value += f" [{rows['low'][keys[0]]:.2f}, {rows['high'][keys[0]]:.2f}]"
     value += f" ({rows['n'].iloc[0]:,} answers, chance {rows['chance'].iloc[0]:.2f})"
-    if not found:
+    if not finders:
         ahead = f"no method is ahead of all controls that read text only, the best of which is {name(text)}"
         has = f"{who(keys, name)} {'has' if alone else 'have'}"
         return f"{_WHERE[column]}, {ahead} ({rows['value'][text]:.2f}): {has} {value}"
@@ -70,10 +70,10 @@ def _read(board: HardBoard, column: str, name: NameOf) -> list[str]:
         always = [key for key in failing if rows[f"{end}_low"][key] > rows["chance"][key] > rows[f"{other}_high"][key]]
         groups.append(("favour", f"the {end} place", [key for key in always if key not in readers]))
     texts = []
-    for verb, place, keys in (group for group in groups if group[2]):
+    for verb, what, keys in (group for group in groups if group[2]):
         first, last = (_span(rows, keys, half) for half in ("first", "last"))
         halves = f"right in {first} where the answer depends on the first place, and in {last} where on the last"
-        texts.append(f"{listed([name(key) for key in keys])} {verb}{'s' if len(keys) == 1 else ''} {place}: {halves}")
+        texts.append(f"{listed([name(key) for key in keys])} {verb}{'s' if len(keys) == 1 else ''} {what}: {halves}")
     return texts
 
 
@@ -87,15 +87,15 @@ def _span(rows: pd.DataFrame, keys: Sequence[str], of: str = "value") -> str:
     return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (values.min(), values.max())))
 
 
-def _for_whom(board: HardBoard, column: str, found: Sequence[str], model: NameOf) -> str:
+def _for_whom(board: HardBoard, column: str, finders: Sequence[str], model: NameOf) -> str:
     """Return of which models the numbers are, and in which the finding holds by itself."""
     of = [key for key in board.rows["model"].unique() if key != ALL and len(board.numbers(column, key))]
-    holds = [key for key in of if found and all(_finds(board, explainer, column, key) for explainer in found)]
-    said = f"this is of {listed([model(key) for key in of])}"
-    if len(of) == 1 or not found:
-        return said
+    holds = [key for key in of if finders and all(_finds(board, explainer, column, key) for explainer in finders)]
+    text = f"this is of {listed([model(key) for key in of])}"
+    if len(of) == 1 or not finders:
+        return text
     where = "each" if holds == of else listed([model(key) for key in holds]) or "none of them"
-    return f"{said}; by itself the first holds in {where}"
+    return f"{text}; by itself the first holds in {where}"
 
 
 def _lacking(board: HardBoard) -> list[str]:

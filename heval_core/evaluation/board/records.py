@@ -16,15 +16,15 @@ from heval_core.records.vocabulary import OURS
 
 # Decoys under which the answer stands in several places. Which of them is the source is assumed, and often not true.
 ASSUMED = ("d1", "d2", "trust", "loud")
-# Of what a board compares explainers by, in their order; faithfulness has other units and stands beside.
-ASKED = ("RQ1", "RQ2", "RQ3")
+# The questions by which a board compares explainers, in their order: from chance to the best. Faithfulness has other units.
+SCALED = ("RQ1", "RQ2", "RQ3")
 VALUES = [
     *("column", "explainer", "value", "low", "high", "chance", "native", "native_low", "native_high", "native_chance"),
     *("cells", "of", "n", "reason", "interval", *COMPARED),
 ]
 COSTS = ["explainer", "size", "tokens", "passes", "whole_passes", "n", "seconds", "ratio"]
 PAIRS = ["column", "first", "second"]
-PLACES = ["column", "explainer", "model", "dataset", "regime"]
+CELLS = ["column", "explainer", "model", "dataset", "regime"]
 QUALITY = ["explainer", "value", "low", "high", "whole_passes", "on_front", *COMPARED]
 VERIFIED = ["column", "verified", "n"]
 FRAMES = ("values", "by_model", "costs", "quality", "beside", "pairs", "places", "verified")
@@ -63,7 +63,7 @@ class BoardColumn:
 
     @property
     def scaled(self) -> bool:
-        return self.question in ASKED
+        return self.question in SCALED
 
     @property
     def key(self) -> str:
@@ -142,8 +142,8 @@ class Board:
     verified: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=VERIFIED))
 
     def to_json(self) -> str:
-        """Read back by `of_json`, to the last digit."""
-        parts = {own.name: getattr(self, own.name) for own in fields(self)}
+        """Write JSON, from which `of_json` reads the board back, to the last digit."""
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
         parts |= {name: parts[name].to_dict("split", index=False) for name in FRAMES}
         parts["rows"] = [asdict(row) for row in self.rows]
         parts["columns"] = [(column.measure.key, column.decoy, column.length) for column in self.columns]

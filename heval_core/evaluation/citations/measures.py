@@ -83,7 +83,6 @@ def rows_of(
     """Yield rows of `cell_recovery` of one cell, with replicates as `drawn`.
 
     key: dataset, writer, selector, annotator and masking.
-
     units: claim_id, and a column for each measure, NaN where it is undefined. missing: measure ▶ why it was not computed.
     """
     questions = Resampled(resamples, (claim for unit in units for claim in unit["claim_id"]))
@@ -189,13 +188,13 @@ def _above(sizes: tuple[tuple[int, int, int], ...]) -> float:
     sums = {0.0: 1.0}
     for chosen, golds, sentences in sizes:
         ways = comb(sentences, chosen)
-        drawn = [
+        outcomes = [
             (2 * hits / (chosen + golds), comb(golds, hits) * comb(sentences - golds, chosen - hits) / ways)
             for hits in range(max(0, chosen + golds - sentences), min(chosen, golds) + 1)
         ]
         together: dict[float, float] = {}
         for total, weight in sums.items():
-            for f1, chance in drawn:
+            for f1, chance in outcomes:
                 key = round(total + f1, 9)
                 together[key] = together.get(key, 0.0) + weight * chance
         sums = together
@@ -206,7 +205,7 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
     """Return claim_id and the measures of each sentence, with their chance levels (`measures.rows_of`).
 
     rows: one per explanation and passage, all passages that the writer was given: explanation_id, claim_id, predicted,
-    gold, source (places of the sentences made from the passage; None where that is not known), sentences.
+    gold, source (indices of the sentences made from the passage; None where that is not known), sentences.
     """
     pairs = _pairs(rows)
     sentence = pairs.groupby(["explanation_id", "place"], sort=False).ngroup()
@@ -225,7 +224,7 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
     wrong = cites & rests & ~supported
     first = pairs.groupby(sentence)[["claim_id", "known"]].first()
     known = first["known"].astype(bool)
-    made, behind = known & sourced, cites & ~some(cited & source)
+    has_source, behind = known & sourced, cites & ~some(cited & source)
     any_beyond = (1 - none_other) * (1 - none_cited).where(cites, 1.0)
     # Measure ▶ among which sentences, in which it holds, and in which it would by chance.
     shares = {
@@ -237,8 +236,8 @@ def of_sentences(rows: pd.DataFrame) -> pd.DataFrame:
     if known.any():
         on_source = some(chosen & source)
         shares |= {
-            "source": (made, on_source, 1 - none_source),
-            "source_behind_wrong_marker": (made & behind, on_source, 1 - none_source),
+            "source": (has_source, on_source, 1 - none_source),
+            "source_behind_wrong_marker": (has_source & behind, on_source, 1 - none_source),
             "no_source": (known & ~sourced, ~rests, none_cited * none_other),
         }
     measured = {name: holds.astype(float).where(among) for name, (among, holds, _) in shares.items()}
@@ -251,10 +250,10 @@ def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
     names = ("explanation_id", "claim_id", "predicted", "gold", "source", "sentences")
     return pd.DataFrame(
         [
-            (explanation, place, claim, place in chosen, place in gold, place in (source or ()), source is not None, missed)
+            (explanation, index, claim, index in chosen, index in gold, index in (source or ()), source is not None, missed)
             for explanation, claim, chosen, gold, source, count in _each(rows, *names)
             for missed in [1 - len(chosen) / max(count, 1)]
-            for place in range(count)
+            for index in range(count)
         ],
         columns=["explanation_id", "place", "claim_id", "chosen", "cited", "source", "known", "missed"],
     )
@@ -338,8 +337,8 @@ def _alpha(annotators: Sequence[Sets], resamples: Resamples) -> Value | None:
     index_of = {claim: number for number, claim in enumerate(claims)}
     weights = Resampled(resamples, claims).weights
     owners = [index_of[claim] for claim, *_ in by_question]
-    drawn = alphas(list(by_question.values()), owners, np.concatenate([np.ones((1, len(claims)), weights.dtype), weights]))
-    return Value("", float(drawn[0]), sizes=(("used", len(by_question)),), drawn=drawn[1:])
+    estimates = alphas(list(by_question.values()), owners, np.concatenate([np.ones((1, len(claims)), weights.dtype), weights]))
+    return Value("", float(estimates[0]), sizes=(("used", len(by_question)),), drawn=estimates[1:])
 
 
 def _row(key: dict[str, str], first: str, second: str, alpha: Value | None) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from heval_core.store.kinds import CLAIM, EXPLANATION, RECOVERY
 from heval_core.store.shards import Entry, ShardStore
 
-# The kind of the journal's lines about what was asked last: a `StudyKey`, why there was none, fingerprint, settings (`Entry`).
-ASKED = "citations"
+# The kind of the journal's lines about the last request: a `StudyKey`, why there was none, fingerprint, settings (`Entry`).
+JOURNAL_KIND = "citations"
 _KINDS = (CLAIM.name, EXPLANATION.name, RECOVERY.name)
 
 
@@ -37,32 +37,32 @@ def standing(store: ShardStore) -> Newest:
     entries = [entry for entry in store.entries().values() if entry.kind in _KINDS]
     explained = {(entry.dataset, entry.fingerprint) for entry in entries if entry.kind == EXPLANATION.name}
     datasets = {dataset for dataset, _ in explained}
-    stored = {(asked_of(entry), entry.settings) for entry in entries if entry.kind != CLAIM.name}
+    stored = {(study_key_of(entry), entry.settings) for entry in entries if entry.kind != CLAIM.name}
     newest: dict[StudyKey, dict[str, Any]] = {}
-    for line in store.journal(ASKED):
-        asked = StudyKey(*(line[name] for name in StudyKey._fields))
-        if asked.writer:
-            stands = bool(line["unavailable"]) or (asked, line["settings"]) in stored
+    for line in store.journal(JOURNAL_KIND):
+        study_key = StudyKey(*(line[name] for name in StudyKey._fields))
+        if study_key.writer:
+            stands = bool(line["unavailable"]) or (study_key, line["settings"]) in stored
         else:
-            stands = asked.dataset not in datasets or (asked.dataset, line["fingerprint"]) in explained
+            stands = study_key.dataset not in datasets or (study_key.dataset, line["fingerprint"]) in explained
         if stands:
-            newest[asked] = line
-    kept = [entry for entry in entries if _stands(entry, newest)]
-    return Newest(kept, {asked: line["unavailable"] for asked, line in newest.items() if line["unavailable"]})
+            newest[study_key] = line
+    current = [entry for entry in entries if _stands(entry, newest)]
+    return Newest(current, {study_key: line["unavailable"] for study_key, line in newest.items() if line["unavailable"]})
 
 
 def _stands(entry: Entry, newest: dict[StudyKey, dict[str, Any]]) -> bool:
     source = newest.get(StudyKey(entry.dataset, "", "", ""))
     if entry.kind == CLAIM.name:
         return source is not None and entry.key == source["settings"]
-    line = newest.get(asked_of(entry))
+    line = newest.get(study_key_of(entry))
     if line is None or line["settings"] != entry.settings:
         return False
     # Answers to a text that is still the same stay right when other claims of the source have changed.
     return entry.kind == RECOVERY.name or (source is not None and entry.fingerprint == source["fingerprint"])
 
 
-def asked_of(entry: Entry) -> StudyKey:
+def study_key_of(entry: Entry) -> StudyKey:
     """Return what a shard of explanations or answers was made for.
 
     An entry's model is the writer, its technique the selector.

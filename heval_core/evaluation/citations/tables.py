@@ -25,23 +25,23 @@ _OF_CLAIM = ["dataset", "claim_id", "numbers", "chains"]
 
 
 def insert(
-    writer: Writer, store: ShardStore, found: Newest, people: Sequence[Mapping[str, Any]]
+    writer: Writer, store: ShardStore, newest: Newest, people: Sequence[Mapping[str, Any]]
 ) -> tuple[Mapping[CitationKey, AnswerTables], Mapping[str, Resamples]] | None:
     """Write all rows; nothing where no citations were studied. people: answers of people as rows of `recovery` without
     gold. Returns what findings are made from: answers by source of claims, writer and selector, and resamples by source."""
-    claims = ShardRows(store, found.entries, CLAIM, CLAIM.schema.names).rows
+    claims = ShardRows(store, newest.entries, CLAIM, CLAIM.schema.names).rows
     if not len(claims):
         return None
     writer.insert_frame("claim", claims[writer.columns("claim")])
-    explanations = explanations_of(store, found.entries, claims)
+    explanations = explanations_of(store, newest.entries, claims)
     writer.insert_frame("explanation", explanations[writer.columns("explanation")])
-    recovery = recoveries_of(store, found.entries, explanations, people)
+    recovery = recoveries_of(store, newest.entries, explanations, people)
     writer.insert_frame("recovery", recovery[writer.columns("recovery")])
     available = explanations[explanations["unavailable"].isna()]
     resamples = measures.resamples_of(available[["dataset", "claim_id"]].itertuples(index=False, name=None))
     answers = {names: answers_of(rows) for names, rows in recovery.groupby(measures.CELL, sort=False, observed=True)}
     rows = with_exceeds([*cells(available, answers, resamples)], "annotator", (*measures.CELL, "masking", "measure"))
-    writer.insert("cell_recovery", [*rows, *_unavailable(explanations, found.unavailable)])
+    writer.insert("cell_recovery", [*rows, *_unavailable(explanations, newest.unavailable)])
     writer.insert("agreement", list(agreement(answers, resamples)))
     return answers, resamples
 
@@ -66,7 +66,7 @@ def cells(
 
 def _truth(explanations: pd.DataFrame, masking: str) -> Iterator[pd.DataFrame]:
     """Yield what sentences were made from, where that is known, in place of what an explainer finds."""
-    questions = asked_of(explanations[explanations["sources"].notna()])
+    questions = questions_of(explanations[explanations["sources"].notna()])
     if masking == measures.FULL and len(questions):
         sentences = measures.of_sentences(questions.assign(predicted=questions["source"]))
         yield sentences[["claim_id", *OF_EXPLAINERS]]
@@ -83,9 +83,9 @@ def _unavailable(explanations: pd.DataFrame, reasons: Mapping[StudyKey, str]) ->
     """Yield a row for each annotator that could not be asked about a writer's explanations."""
     writers = explanations[["asked_writer", *measures.CELL]].drop_duplicates().itertuples(index=False, name=None)
     for asked_writer, dataset, author, selector in writers:
-        for asked, reason in reasons.items():
-            if (asked.dataset, asked.writer, asked.selector) == (dataset, asked_writer, selector):
-                key = {"dataset": dataset, "writer": author, "selector": selector, "annotator": asked.annotator}
+        for study_key, reason in reasons.items():
+            if (study_key.dataset, study_key.writer, study_key.selector) == (dataset, asked_writer, selector):
+                key = {"dataset": dataset, "writer": author, "selector": selector, "annotator": study_key.annotator}
                 yield {**key, "masking": "full", "measure": "f1", "n": 0, "claims": 0, "unavailable": reason}
 
 
@@ -94,9 +94,9 @@ def explanations_of(store: ShardStore, entries: Sequence[Entry], claims: pd.Data
 
     Writers whose explanations came with the claims come first, in the data's order.
     """
-    kept = [entry for entry in entries if entry.kind == EXPLANATION.name]
-    stored = ShardRows(store, kept, EXPLANATION, EXPLANATION.schema.names)
-    rows = stored.rows.assign(asked_writer=[kept[shard].model for shard in stored.rows["shard"]])
+    explanation_entries = [entry for entry in entries if entry.kind == EXPLANATION.name]
+    stored = ShardRows(store, explanation_entries, EXPLANATION, EXPLANATION.schema.names)
+    rows = stored.rows.assign(asked_writer=[explanation_entries[shard].model for shard in stored.rows["shard"]])
     order = claims[_OF_CLAIM].assign(place=range(len(claims)))
     rows = rows.merge(order, on=["dataset", "claim_id"], how="inner")
     came = dict.fromkeys(explanation["writer"] for text in claims["written"] for explanation in json.loads(text))
@@ -122,7 +122,7 @@ def recoveries_of(
     answers = stored.assign(helpfulness=np.nan)
     if people:
         answers = pd.concat([answers, pd.DataFrame(people)], ignore_index=True)
-    questions = asked_of(explanations[explanations["unavailable"].isna()])
+    questions = questions_of(explanations[explanations["unavailable"].isna()])
     rows = answers.merge(questions.assign(place=range(len(questions))), on=measures.QUESTION, how="inner")
     rows["place"] = rows["place"].astype(np.int64)
     rows = rows.sort_values(["place", "annotator"], kind="stable", ignore_index=True).drop(columns="place")
@@ -132,18 +132,18 @@ def recoveries_of(
     return rows.assign(**scores(list(rows["predicted"]), list(rows["gold"]), rows["sentences"].to_numpy(dtype=np.int64)))
 
 
-def asked_of(explanations: pd.DataFrame) -> pd.DataFrame:
+def questions_of(explanations: pd.DataFrame) -> pd.DataFrame:
     """Return one row per explanation and passage that can be asked about, in their order: with gold and source, the indices of
     the sentences that cite the passage, or were made from it; source is None where that is not known.
     """
     key, contents = ["explanation_id", *measures.CELL, "claim_id"], ["selected", "sampled", "bare", "cited", "sources"]
     rows = []
-    for *whose, selected, sampled, bare, cited, sources in explanations[[*key, *contents]].itertuples(index=False, name=None):
+    for *names, selected, sampled, bare, cited, sources in explanations[[*key, *contents]].itertuples(index=False, name=None):
         gold = json.loads(cited)
         source = json.loads(sources) if isinstance(sources, str) else None
         for number in selected:
             pair = [None if sets is None else tuple(at for at, n in enumerate(sets) if number in n) for sets in (gold, source)]
-            rows.append((*whose, int(number), number == sampled, *pair, len(bare), len(selected)))
+            rows.append((*names, int(number), number == sampled, *pair, len(bare), len(selected)))
     questions = pd.DataFrame(rows, columns=[*key, "passage", "sampled", "gold", "source", "sentences", "passages"])
     return questions.astype({"passage": np.int32, "sampled": bool, "sentences": np.int64, "passages": np.int64})
 

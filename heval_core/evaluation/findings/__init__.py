@@ -39,7 +39,7 @@ from heval_core.statistics.bootstrap import Resamples
 def findings(
     values: Iterable[CellValue], compared: Sequence[cub.CubCell], rule: RuleShares | None = None
 ) -> list[dict[str, Any]]:
-    """All sentences about explainers; and about techniques, where these were compared.
+    """Return all sentences about explainers; and about techniques, where these were compared.
 
     values: see `paper.evidence_of`. rule: of stores whose models were taught one.
     """
@@ -51,6 +51,6 @@ def findings(
 def citation_findings(
     answers: Mapping[tuple[str, str, str], AnswerTables], resamples: Mapping[str, Resamples]
 ) -> list[dict[str, Any]]:
-    """All sentences about citations; none where nobody was asked. answers, resamples: see `citations.evidence_of`."""
+    """Return all sentences about citations; none where nobody was asked. answers, resamples: see `citations.evidence_of`."""
     evidence = citations.evidence_of(answers, resamples)
     return [find(claim, evidence, CITATIONS) for claim in citations.CLAIMS] if evidence.cells else []

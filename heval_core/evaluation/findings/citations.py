@@ -53,14 +53,14 @@ class CitationCell:
         self._resamples, self._answers = resamples, answers
         self.annotators = {annotator for by_annotator in answers.values() for annotator in by_annotator}
 
-    def asked(self, masking: str, *annotators: str) -> list[pd.DataFrame] | None:
+    def answers_under(self, masking: str, *annotators: str) -> list[pd.DataFrame] | None:
         """Return the answers of each of these annotators; None if one has none."""
         by_annotator = self._answers.get(masking, {})
         return [by_annotator[annotator] for annotator in annotators] if by_annotator.keys() >= set(annotators) else None
 
     def answers(self, *annotators: str) -> list[pd.DataFrame] | None:
         """Return the answers about every passage if all were asked so, else about the sampled ones; None without."""
-        return self.asked(FULL, *annotators) or self.asked(SAMPLE, *annotators)
+        return self.answers_under(FULL, *annotators) or self.answers_under(SAMPLE, *annotators)
 
     def mean(self, rows: pd.DataFrame, values: pd.Series, ends: tuple[float, float] | None = None) -> Value | None:
         """Return the mean of some values of answers, or of what else belongs to claims; None where there is nothing."""
@@ -83,7 +83,7 @@ class CitationCell:
 
     def transparent(self, annotator: str) -> Value | None:
         """Return the share of explanations that are transparent to an annotator who was asked about every passage."""
-        answers = self.asked(FULL, annotator)
+        answers = self.answers_under(FULL, annotator)
         if answers is None:
             return None
         (explanations,) = (unit for unit in of_answers(answers[0], FULL)[0] if "transparent" in unit)
@@ -106,12 +106,12 @@ class CitationCell:
     def _apart(self, other: CitationCell, annotator: str) -> Value | None:
         """Return the mean F1 less the other's, over the claims that both have. n: of the fewer ones."""
         for masking in (FULL, SAMPLE):
-            answers = self.asked(masking, annotator), other.asked(masking, annotator)
+            answers = self.answers_under(masking, annotator), other.answers_under(masking, annotator)
             if answers[0] and answers[1]:
                 frames = [answers[0][0], answers[1][0]]
                 claims = set(frames[0]["claim_id"]) & set(frames[1]["claim_id"])
-                kept = [rows[rows["claim_id"].isin(claims)] for rows in frames]
-                f1, base_f1 = (self.mean(rows, rows["f1"]) for rows in kept)
+                shared = [rows[rows["claim_id"].isin(claims)] for rows in frames]
+                f1, base_f1 = (self.mean(rows, rows["f1"]) for rows in shared)
                 return None if f1 is None or base_f1 is None else f1.less(base_f1)
         return None
 

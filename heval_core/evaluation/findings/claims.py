@@ -111,9 +111,9 @@ class Number(NamedTuple):
     comparable: bool = True
 
 
-def mean_of(label: str, found: Iterable[tuple[str, Iterable[str], Value | None]]) -> Number | None:
-    """Return the mean over cells. found: model, datasets and the value of each; None where it is defined in no cell."""
-    known = [(model, datasets, value) for model, datasets, value in found if value is not None and np.isfinite(value.value)]
+def mean_of(label: str, of_cells: Iterable[tuple[str, Iterable[str], Value | None]]) -> Number | None:
+    """Return the mean over cells. of_cells: model, datasets and the value of each; None where it is defined in no cell."""
+    known = [(model, datasets, value) for model, datasets, value in of_cells if value is not None and np.isfinite(value.value)]
     if not known:
         return None
     models, of_datasets, estimates = zip(*known, strict=True)
@@ -251,12 +251,12 @@ class Evidence:
         """Title a key as pages do."""
         return str(getattr(self.plugins.get(key), "title", key)).removesuffix(" (control)")
 
-    def mean(self, label: str, of: Callable[..., Value | None], *asked: Any) -> Number | None:
+    def mean(self, label: str, of: Callable[..., Value | None], *arguments: Any) -> Number | None:
         """Average over the cells in which the value is defined; None without any.
 
-        of: a cell, and what is asked of it ▶ its value.
+        of: a cell, and the arguments ▶ its value.
         """
-        return mean_of(label, ((cell.model, [cell.dataset], of(cell, *asked)) for cell in self.cells))
+        return mean_of(label, ((cell.model, [cell.dataset], of(cell, *arguments)) for cell in self.cells))
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,10 @@ def techniques(evidence: Evidence) -> list[str]:
 
     Where some were asked of two models on as many datasets, only these: of the others nothing could be said anyway.
     """
-    asked = {name: [cell for cell in evidence.cells if name in cell.gains] for cell in evidence.cells for name in cell.gains}
-    asked.pop(TECHNIQUE, None)
-    enough = [name for name, cells in asked.items() if min(len({c.model for c in cells}), len({c.dataset for c in cells})) > 1]
-    return sorted(enough or asked, key=lambda name: (getattr(evidence.plugins.get(name), "order", 1000), name))
+    known = {name: [cell for cell in evidence.cells if name in cell.gains] for cell in evidence.cells for name in cell.gains}
+    known.pop(TECHNIQUE, None)
+    enough = [name for name, cells in known.items() if min(len({c.model for c in cells}), len({c.dataset for c in cells})) > 1]
+    return sorted(enough or known, key=lambda name: (getattr(evidence.plugins.get(name), "order", 1000), name))
 
 
 def _unaided(evidence: Evidence) -> list[Hypothesis]:
@@ -129,13 +129,13 @@ def _inflated(evidence: Evidence) -> list[Hypothesis]:
     differences = []
     for model in sorted({cell.model for cell in evidence.cells}):
         of_model = {cell.dataset.split("/")[-1]: cell for cell in evidence.cells if cell.model == model}
-        made, real = ([of_model[name] for name in names if name in of_model] for names in (SYNTHESISED, REALISTIC))
-        shared = set.intersection(*(set(cell.gains) - {TECHNIQUE} for cell in (*made, *real))) if made and real else set()
-        easy, hard = ([cell.values[name].get(TOTAL) for cell in cells for name in sorted(shared)] for cells in (made, real))
+        simple, real = ([of_model[name] for name in names if name in of_model] for names in (SYNTHESISED, REALISTIC))
+        shared = set.intersection(*(set(cell.gains) - {TECHNIQUE} for cell in (*simple, *real))) if simple and real else set()
+        easy, hard = ([cell.values[name].get(TOTAL) for cell in cells for name in sorted(shared)] for cells in (simple, real))
         known = [value for value in (*easy, *hard) if value is not None]
         if shared and len(known) == len(easy) + len(hard):
             difference = total(((1.0, average(known[: len(easy)])), (-1.0, average(known[len(easy) :]))))
-            differences.append((model, [cell.dataset for cell in (*made, *real)], difference))
+            differences.append((model, [cell.dataset for cell in (*simple, *real)], difference))
     return Hypothesis.of([mean_of("mean of techniques, CounterFact less NQ and DRUID", differences)], least=0.0)
 
 

@@ -31,17 +31,17 @@ def median(values: np.ndarray, noise: np.ndarray) -> Any:
 
 
 def deviation(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Standard deviation over cells, minus what the values' own uncertainty adds to it."""
+    """Compute the standard deviation over cells, minus what the values' own uncertainty adds to it."""
     return np.sqrt(np.maximum(0.0, np.var(values, axis=-1, ddof=1) - np.mean(noise)))
 
 
 def size(values: np.ndarray, noise: np.ndarray) -> Any:
-    """Root mean square over cells, minus what the values' own uncertainty adds to it."""
+    """Compute the root mean square over cells, minus what the values' own uncertainty adds to it."""
     return np.sqrt(np.maximum(0.0, np.mean(np.square(values), axis=-1) - np.mean(noise)))
 
 
 def over_cells(values: np.ndarray, statistic: Statistic) -> np.ndarray:
-    """(1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
+    """Compute (1 + R,) of (1 + R, cells) values: the statistic itself, and in each resample.
 
     Replicates carry sampling variance twice: once from the cell, once from the draw. Hence twice the noise is taken off.
     """
@@ -69,18 +69,18 @@ class Series:
     k: int = 0
     scale: str = ""
 
-    def places(self, evidence: EvidenceCells, explainers: frozenset[str]) -> list[RowsByExplainer]:
-        """Where all these explainers have a value."""
-        numbers, places = {(self.metric, part, self.k) for part in self.parts}, dict[tuple[object, str], RowsByExplainer]()
-        for own in evidence:
-            scaled = self.scale != "best" or np.isfinite(own.value.normalised)
-            if own.name in numbers and own.cell.regime in self.regimes and scaled:
-                places.setdefault((own.cell.of_regime, own.value.part), {})[own.cell.explainer] = own
-        return [place for place in places.values() if place.keys() >= explainers]
+    def complete_cells(self, evidence: EvidenceCells, explainers: frozenset[str]) -> list[RowsByExplainer]:
+        """Return the cells in which all these explainers have a value."""
+        numbers, by_cell = {(self.metric, part, self.k) for part in self.parts}, dict[tuple[object, str], RowsByExplainer]()
+        for one in evidence:
+            scaled = self.scale != "best" or np.isfinite(one.value.normalised)
+            if one.name in numbers and one.cell.regime in self.regimes and scaled:
+                by_cell.setdefault((one.cell.of_regime, one.value.part), {})[one.cell.explainer] = one
+        return [cell for cell in by_cell.values() if cell.keys() >= explainers]
 
-    def of(self, own: CellValue) -> np.ndarray:
-        """(1 + R,) a value on its scale, and in each resample."""
-        value = own.value
+    def of(self, cell_value: CellValue) -> np.ndarray:
+        """Return (1 + R,) a value on its scale, and in each resample."""
+        value = cell_value.value
         values = np.concatenate([[value.value], np.asarray(value.drawn)])
         if not self.scale:
             return values
@@ -107,9 +107,9 @@ METRICS = frozenset(metric for metric, _, _ in WANTED)
 
 
 def evidence_of(values: Iterable[CellValue]) -> EvidenceCells:
-    """Those of the technique TECHNIQUE, in order. values: of WANTED, of a regime all over the same instances."""
-    known = (own for own in values if own.cell.technique == TECHNIQUE and np.isfinite(own.value.value))
-    return sorted(known, key=lambda own: (own.cell.of_regime, own.value.part))
+    """Select values of the technique TECHNIQUE, in order. values: of WANTED, of a regime all over the same instances."""
+    known = (one for one in values if one.cell.technique == TECHNIQUE and np.isfinite(one.value.value))
+    return sorted(known, key=lambda one: (one.cell.of_regime, one.value.part))
 
 
 @dataclass(frozen=True)
@@ -138,23 +138,23 @@ class Claimed:
         return tuple(name for name in (self.first, self.second) if name)
 
     def hypothesis(self, evidence: EvidenceCells, explainers: frozenset[str]) -> Hypothesis | str:
-        """Over the places at which all these explainers have a value; or why there is none."""
-        drawn: Any = 0.0
+        """Return the hypothesis over the cells in which all these explainers have a value; or why there is none."""
+        total: Any = 0.0
         differences, sizes = list[np.ndarray](), dict[RegimeKey, int]()
         for series in self.series:
-            places = series.places(evidence, explainers)
-            if len(places) < self.fewest:
-                return _missing(series, len(places), self.fewest, explainers)
-            values = [np.stack([series.of(place[name]) for place in places], axis=1) for name in self.names]
+            cells = series.complete_cells(evidence, explainers)
+            if len(cells) < self.fewest:
+                return _missing(series, len(cells), self.fewest, explainers)
+            values = [np.stack([series.of(cell[name]) for cell in cells], axis=1) for name in self.names]
             signed = list(zip((1, -1), values, strict=False))
-            drawn = drawn + sum(sign * over_cells(cells, self.statistic) for sign, cells in signed) / len(self.series)
-            differences.append(np.asarray(sum(sign * cells for sign, cells in signed)))
-            for own in (place[self.first] for place in places):
-                regime = own.cell.of_regime
-                sizes[regime] = max(sizes.get(regime, 0), own.value.n)
+            total = total + sum(sign * over_cells(of_cells, self.statistic) for sign, of_cells in signed) / len(self.series)
+            differences.append(np.asarray(sum(sign * of_cells for sign, of_cells in signed)))
+            for cell_value in (cell[self.first] for cell in cells):
+                regime = cell_value.cell.of_regime
+                sizes[regime] = max(sizes.get(regime, 0), cell_value.value.n)
         number = Number(
             self.label,
-            drawn,
+            total,
             np.concatenate(differences, axis=1),
             frozenset(regime.model for regime in sizes),
             frozenset(regime.dataset for regime in sizes),
@@ -184,7 +184,7 @@ def _claim(
     construction: str = "origin",
     levels: Levels = (),
 ) -> PaperClaim:
-    """All effects of a sentence are over the cells that have every explainer that it names.
+    """Make a claim. All effects of a sentence are over the cells that have every explainer that it names.
 
     levels: quantities with the values that the paper reports.
     """
@@ -201,13 +201,13 @@ def _claim(
 
 
 def _level(evidence: EvidenceCells, part: Claimed, published: float, explainers: frozenset[str]) -> dict[str, Any]:
-    """Of what stands beside the paper's own value: label, value, low, high, cells, n, chance, published; {} without any."""
+    """Return what stands beside the paper's value: label, value, low, high, cells, n, chance, published; {} without any."""
     hypothesis = part.hypothesis(evidence, explainers)
     if isinstance(hypothesis, str):
         return {}
     effect = plainly(hypothesis.effect(1))
     (series,) = part.series
-    chances = np.array([place[part.first].value.chance for place in series.places(evidence, explainers)], dtype=float)
+    chances = np.array([cell[part.first].value.chance for cell in series.complete_cells(evidence, explainers)], dtype=float)
     chance = float(part.statistic(chances, np.zeros(len(chances))))
     named = {name: effect[name] for name in ("label", "value", "low", "high", "cells", "n")}
     return {**named, "chance": chance, "published": published}

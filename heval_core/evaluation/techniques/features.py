@@ -68,14 +68,12 @@ def overlap(question: str, text: str) -> float:
     return len(content & {word.lower() for word in _WORD.findall(text)}) / len(content) if content else NAN
 
 
-def distractors(text: str, answers: AbstractSet[str], own: str) -> float:
-    """Compute the share of the answers other than a document's own one that it mentions; NaN if there are no others.
+def distractors(text: str, answers: AbstractSet[str], answer: str) -> float:
+    """Compute the share of the answers that a document mentions, other than its own; NaN if there are no others.
 
-    answers: as `spelled`.
-
-    answers: as `spelled`.
+    answers: as `spelled`. answer: its own.
     """
-    others = answers - {spelled(own), ""}
+    others = answers - {spelled(answer), ""}
     if not others:
         return NAN
     words, longest = _WORD.findall(text), max(len(other.split(" ")) for other in others)
@@ -123,7 +121,7 @@ def judged_relevance(trace: str | None) -> float:
 
 # What stands in the column `dataset` where several are pooled.
 EVERY_DATASET = "all"
-_PLACE = ["model", "dataset", "regime", "fact_id"]
+_INPUT_KEY = ["model", "dataset", "regime", "fact_id"]
 _GROUPS = {"stratum": ("model", "dataset"), "asked": ("dataset", "fact_id")}
 
 
@@ -132,7 +130,7 @@ def rows_of(answers: pd.DataFrame, inputs: pd.DataFrame, sizes: pd.DataFrame) ->
 
     answers: the test answers. inputs, sizes: see `of_inputs` and `of_models`.
     """
-    joined = answers.merge(of_inputs(inputs), on=_PLACE, how="left")
+    joined = answers.merge(of_inputs(inputs), on=_INPUT_KEY, how="left")
     joined = joined.merge(of_models(sizes), on="model", how="left")
     joined = joined.assign(**{name: joined.groupby(list(by), sort=False).ngroup() for name, by in _GROUPS.items()})
     datasets = sorted(joined["dataset"].unique())
@@ -172,18 +170,18 @@ def stratified(first: np.ndarray, second: np.ndarray, strata: np.ndarray, questi
 
     NaN, NaN if in every stratum one of the two is constant. Its p is NaN for fewer than three questions.
     """
-    kept, x, y = [], [], []
+    varying, x, y = [], [], []
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
         samples = np.stack([first[members], second[members]])
         if np.ptp(samples, axis=1).all():
             ranks = (average_ranks(samples) - (len(members) + 1) / 2) / len(members)
-            kept.append(members)
+            varying.append(members)
             x.append(ranks[0])
             y.append(ranks[1])
-    if not kept:
+    if not varying:
         return NAN, NAN
-    of_question, ranks_x, ranks_y = questions[np.concatenate(kept)], np.concatenate(x), np.concatenate(y)
+    of_question, ranks_x, ranks_y = questions[np.concatenate(varying)], np.concatenate(x), np.concatenate(y)
     xx, yy = ranks_x @ ranks_x, ranks_y @ ranks_y
     rho = float(np.clip(ranks_x @ ranks_y / np.sqrt(xx * yy), -1, 1))
     # What each answer adds to rho; these sum to 0.

@@ -40,13 +40,13 @@ class Point(NamedTuple):
 
 
 def rows_of(
-    key: Mapping[str, str], found: Mapping[str, Means], rows: pd.DataFrame, resamples: Resamples
+    key: Mapping[str, str], by_technique: Mapping[str, Means], rows: pd.DataFrame, resamples: Resamples
 ) -> list[dict[str, Any]]:
     """Return the points of one model and dataset.
 
-    found: technique ▶ its means. rows: the test answers, for counting questions.
+    by_technique: technique ▶ its means. rows: the test answers, for counting questions.
     """
-    points = points_of(found)
+    points = points_of(by_technique)
     shares, on_front = on_the_front(points), pareto_front([(p.faithfulness.value, p.robustness.value) for p in points])
     used = rows[rows["regime"].isin([*FOLLOWED, IGNORED])]
     questions = used.groupby("technique")["fact_id"].agg(lambda facts: len(set(resamples.questions(facts))))
@@ -65,12 +65,12 @@ def rows_of(
     ]
 
 
-def points_of(found: Mapping[str, Means]) -> list[Point]:
+def points_of(by_technique: Mapping[str, Means]) -> list[Point]:
     """Return the points of the techniques that were asked with every kind that the others were asked with.
 
-    found: technique ▶ its means.
+    by_technique: technique ▶ its means.
     """
-    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in means for means in found.values())]
+    followed = [kind for kind in FOLLOWED if any((kind, "bcu") in means for means in by_technique.values())]
     return [
         Point(
             technique,
@@ -78,7 +78,7 @@ def points_of(found: Mapping[str, Means]) -> list[Point]:
             means[IGNORED, "bcu"],
             means.get(("total", "discrimination")),
         )
-        for technique, means in found.items()
+        for technique, means in by_technique.items()
         if followed and all((kind, "bcu") in means for kind in (*followed, IGNORED))
     ]
 
@@ -87,11 +87,11 @@ def on_the_front(points: Sequence[Point]) -> list[float | None]:
     """Compute for each point the share of the resamples in which it lies on the front; None where no resample has all
     points.
     """
-    drawn: np.ndarray = np.array([[np.asarray(value.drawn) for value in (one.faithfulness, one.robustness)] for one in points])
-    drawn = drawn[:, :, np.isfinite(drawn).all(axis=(0, 1))] if points else drawn
-    if not drawn.size:
+    draws: np.ndarray = np.array([[np.asarray(value.drawn) for value in (one.faithfulness, one.robustness)] for one in points])
+    draws = draws[:, :, np.isfinite(draws).all(axis=(0, 1))] if points else draws
+    if not draws.size:
         return [None] * len(points)
-    fronts = [pareto_front([(x, y) for x, y in resample]) for resample in np.moveaxis(drawn, 2, 0).tolist()]
+    fronts = [pareto_front([(x, y) for x, y in resample]) for resample in np.moveaxis(draws, 2, 0).tolist()]
     return [float(share) for share in np.mean(fronts, axis=0)]
 
 

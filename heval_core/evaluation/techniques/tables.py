@@ -35,7 +35,7 @@ from heval_core.techniques.shared.context_use import bcu, ccu
 # What softmax may exceed 1 by.
 _ROUNDING = 1e-6
 _METRICS = ["bcu", "ccu", "correct", "memory_kept", "neither"]
-_ASKED = ("place", "fact_id", *CELL, "predicted_id")
+_INSTANCE_COLUMNS = ("place", "fact_id", *CELL, "predicted_id")
 _CELL = ["model", "dataset"]
 TOTAL = "total"
 # What a measure is the mean of.
@@ -66,20 +66,20 @@ def insert_answers(writer: Writer, store: ShardStore, entries: Sequence[Entry]) 
     """
     stored = ShardRows(store, entries, BEHAVIOUR, BEHAVIOUR.schema.names).rows
     if len(stored):
-        instances = ShardRows(store, entries, INSTANCE, _ASKED).rows
+        instances = ShardRows(store, entries, INSTANCE, _INSTANCE_COLUMNS).rows
         answers = stored.merge(instances.drop(columns=["row", "shard"]), on="instance_id")
         answers = answers.assign(order=answers["regime"].map(EVERY_REGIME.index))
         answers = measured(answers.sort_values(["order", "place", "instance_id"], ignore_index=True))
         writer.insert_frame("behaviour", answers[writer.columns("behaviour")])
 
 
-def measured(found: pd.DataFrame) -> pd.DataFrame:
+def measured(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers of one model, dataset and technique, with their metrics as columns.
 
-    found: the columns of a behaviour shard, and fact_id, regime and predicted_id of the instance. No token, no metrics.
+    answers: the columns of a behaviour shard, and fact_id, regime and predicted_id of the instance. No token, no metrics.
     """
-    metrics = [_metrics(row) for row in found.to_dict("records")]
-    return pd.concat([found, pd.DataFrame(metrics, index=found.index, columns=_METRICS, dtype=float)], axis=1)
+    metrics = [_metrics(row) for row in answers.to_dict("records")]
+    return pd.concat([answers, pd.DataFrame(metrics, index=answers.index, columns=_METRICS, dtype=float)], axis=1)
 
 
 def _metrics(row: Mapping[str, Any]) -> list[float | None]:
@@ -147,11 +147,11 @@ def _of_cell(
     """Return rows of `cell_behaviour` and of `pareto` of one model and dataset, and the same for findings."""
     key = {"model": model, "dataset": dataset}
     questions = Resampled(resamples, answers["fact_id"])
-    own = {str(technique): rows for technique, rows in answers.groupby("technique", sort=False)}
-    regular = own.get(TECHNIQUE, answers[:0])
-    by_technique = {technique: means(rows, questions) for technique, rows in own.items()}
-    ahead = {technique: gains(rows, regular, questions) for technique, rows in own.items()}
-    rows = [row for name, found in by_technique.items() for row in rows_of({**key, "technique": name}, found, ahead[name])]
+    rows_of_technique = {str(technique): rows for technique, rows in answers.groupby("technique", sort=False)}
+    regular = rows_of_technique.get(TECHNIQUE, answers[:0])
+    by_technique = {technique: means(rows, questions) for technique, rows in rows_of_technique.items()}
+    ahead = {technique: gains(rows, regular, questions) for technique, rows in rows_of_technique.items()}
+    rows = [row for name, numbers in by_technique.items() for row in rows_of({**key, "technique": name}, numbers, ahead[name])]
     rows = with_exceeds(rows, "technique", ("regime", "measure"))
     conflicting = regular[regular["regime"] == "conflicting"]
     memory = questions.spearman(conflicting["fact_id"], conflicting["memory_strength"], conflicting["bcu"])
@@ -159,10 +159,10 @@ def _of_cell(
     return rows, front.rows_of(key, by_technique, answers, resamples), cell
 
 
-def _wanted(found: Mapping[str, front.Means]) -> dict[str, front.Means]:
+def _wanted(by_technique: Mapping[str, front.Means]) -> dict[str, front.Means]:
     """Select by technique what findings need: a store has many cells, and every number has its replicates."""
-    kept = {name: {key: value for key, value in values.items() if key in WANTED} for name, values in found.items()}
-    return {name: values for name, values in kept.items() if values}
+    needed = {name: {key: value for key, value in values.items() if key in WANTED} for name, values in by_technique.items()}
+    return {name: values for name, values in needed.items() if values}
 
 
 def _unavailable(trials: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, Any]]:
@@ -208,11 +208,11 @@ def means(rows: pd.DataFrame, questions: Resampled, ends: Mapping[str, tuple[flo
     return by_measure
 
 
-def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Resampled) -> front.Means:
+def gains(rows: pd.DataFrame, regular: pd.DataFrame, questions: Resampled) -> front.Means:
     """Return what a technique is ahead of Regular, over the instances that both answered: ahead on some of them, behind on
     others.
     """
-    matched = own.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
+    matched = rows.merge(regular, on=["regime", "fact_id"], suffixes=("", "_regular"))
     names = list(dict.fromkeys(MEASURES.values()))
     apart = matched[names].to_numpy(dtype=float) - matched[[f"{name}_regular" for name in names]].to_numpy(dtype=float)
     ahead, behind = (
@@ -221,18 +221,18 @@ def gains(own: pd.DataFrame, regular: pd.DataFrame, questions: Resampled) -> fro
     return {key: value.less(behind[key]) for key, value in ahead.items()}
 
 
-def rows_of(key: Mapping[str, str], found: front.Means, ahead: front.Means) -> list[dict[str, Any]]:
+def rows_of(key: Mapping[str, str], numbers: front.Means, ahead: front.Means) -> list[dict[str, Any]]:
     """Return the rows of one technique, with replicates as `drawn`.
 
-    key: model, dataset and technique. ahead: `gains`; empty where Regular was not asked.
+    key: model, dataset and technique. numbers: its means. ahead: `gains`; empty where Regular was not asked.
     """
     pairs = [(regime, measure) for regime in (*CONTEXT_KINDS, TOTAL) for measure in MEASURES]
     rows = []
     for regime, measure in [*pairs, *((TOTAL, measure) for measure in DISCRIMINATIONS)]:
         row: dict[str, Any] = {**key, "regime": regime, "measure": measure, "n": 0}
-        value = found.get((regime, measure))
+        value = numbers.get((regime, measure))
         if value is None:
-            row["unavailable"] = _reason(regime, measure, found)
+            row["unavailable"] = _reason(regime, measure, numbers)
         else:
             row |= value.named("value", "low", "high") | {"n": value.n, "drawn": value.drawn}
             row["chance"] = 0.0 if measure in DISCRIMINATIONS else None
