@@ -185,7 +185,7 @@ def pairs(grid: Grid, store: ShardStore, problems: Problems) -> Iterator[Pair]:
                 if questions := read(dataset, style_of(identity)):
                     pair = Pair(grid, model, questions)
                     check_known(store, pair.origins)
-                    for able in (_asked, _readable, _fitted, _reading):
+                    for able in (_with_regimes, _readable, _fitted, _reading):
                         pair = able(pair, problems)
                     if pair.grid.regimes:
                         yield pair.with_options(shard_size=shard_size(pair, store))
@@ -212,12 +212,12 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     return pair.with_options(regimes=(PEOPLE,) if short else (), techniques=(), timing=False, shard_size=size)
 
 
-def _asked(pair: Pair, problems: Problems) -> Pair:
+def _with_regimes(pair: Pair, problems: Problems) -> Pair:
     """Leave out the regimes in which a data set is not asked; they are said."""
     regimes = pair.questions.asked_in(pair.grid.regimes)
     if left_out := [key for key in pair.grid.regimes if key not in regimes]:
-        asked = f"{pair.questions.dataset} gives answers twice, and is asked in {', '.join(regimes)}"
-        problems.say(f"{asked}; left out: {', '.join(left_out)}")
+        dataset, why = pair.questions.dataset, f"gives answers twice, and is asked in {', '.join(regimes)}"
+        problems.say(f"{dataset} {why}; left out: {', '.join(left_out)}")
     return pair.with_options(regimes=regimes)
 
 

@@ -85,7 +85,7 @@ def _mentions(ids: Sequence[str], sources: pd.DataFrame) -> Places:
     starts, ends, agreed = (table(name, 0, int) for name in ("start", "end", "agreed"))
     is_source, lost = table("is_source", 0, bool), table("route_lost", -np.inf, float)
     source = np.where(verdicts == "one", is_source.argmax(axis=1), -1)
-    return Places(starts, ends, verdicts.astype(str), source, np.where(np.isfinite(lost).any(1), lost.argmax(1), -1), agreed)
+    return Places(starts, ends, verdicts.astype(str), source, np.where((lost > 0).any(1), lost.argmax(1), -1), agreed)
 
 
 def regime_of(instances: pd.DataFrame, resamples: Resamples, sources: pd.DataFrame | None = None) -> Regime:

@@ -1,9 +1,10 @@
 """Route: where the answer stands in several places, does an explanation name the one that the last token reads?
 
 Formula: the route is the mention whose hiding from the last token, in all layers and heads, costs the answer's first token
-most (`route_lost`). An explanation names the mention with the largest sum of scores over its tokens. An instance counts 1 if
-that is the route, 1/k if k mentions share the largest sum and the route is among them, else 0. Parts: `first`, the route is
-the first mention; `last`, it is the last; `balanced`, the mean of the two. Reference: ours (docs/hard-board.md).
+most (`route_lost`); where none costs it anything, there is none. An explanation names the mention with the largest sum of
+scores over its tokens. An instance counts 1 if that is the route, 1/k if k mentions share the largest sum and the route is
+among them, else 0. Parts: `first`, the route is the first mention; `last`, it is the last; `balanced`, the mean of the two.
+Reference: ours (docs/hard-board.md).
 Departure: none. Range: 0 to 1, higher is better. Best: 1. Chance: one over the mentions; see `which_mention`, also for three
 mentions and more. What the last token reads is not what the answer depends on: that is `which_mention`.
 Option: `drop_first=1`, without the prompt's first token.
