@@ -211,9 +211,9 @@ def assignments_in_calls(tree: ast.AST) -> Found:
 
 # Each rule, and the rooms that do not hold it yet: take out one that does. The code of some metrics is part of stored keys.
 WORDING = {
-    no_verb: {f"heval_core/{room}" for room in ("explaining", "evaluation")},
-    our_words: {f"heval_core/{room}" for room in ("explaining", "evaluation", "statistics", "metrics")},
-    flags_as_indices: {"heval_core/explaining"},
+    no_verb: {"heval_core/evaluation"},
+    our_words: {f"heval_core/{room}" for room in ("evaluation", "statistics", "metrics")},
+    flags_as_indices: set(),
     assignments_in_calls: {"heval_core/evaluation"},
 }
 
