@@ -117,7 +117,7 @@ class Answer:
         return f"<Answer: {model} answers {self.text!r}; {resting(self.words)}{refused}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a frame of its own, which makes no request."""
+        """Return what a notebook shows: a frame of its own, which makes no request."""
         return render("framed.html", page=answer_page(self.record, self.record.question.text(self.record.tokens).strip()))
 
     def select(self, words: str | int | tuple[int, int]) -> WordSelection:
@@ -135,11 +135,11 @@ class Answer:
         """
         written = self.generated.written
         if isinstance(words, str):
-            said, starts = re.escape(words.strip()), written.starts
-            whole = rf"(?:\b|(?=\W)){said}(?:\b|(?<=\W))"
-            found = re.search(whole, written.text, re.IGNORECASE) or re.search(said, written.text, re.IGNORECASE)
-            begin, end = found.span() if found else (0, 0)
-            chosen = [own for own in written.words if max(begin, starts[own.start]) < min(end, starts[own.end])]
+            escaped, starts = re.escape(words.strip()), written.starts
+            whole = rf"(?:\b|(?=\W)){escaped}(?:\b|(?<=\W))"
+            match = re.search(whole, written.text, re.IGNORECASE) or re.search(escaped, written.text, re.IGNORECASE)
+            begin, end = match.span() if match else (0, 0)
+            chosen = [word for word in written.words if max(begin, starts[word.start]) < min(end, starts[word.end])]
         else:
             start, end = (words, words + 1) if isinstance(words, int) else words
             chosen = list(written.words[start:end]) if start >= 0 else []
@@ -174,16 +174,16 @@ class Answer:
         if sentence is not None and not 1 <= sentence <= number:
             raise HEvalError(f"Document {document} has no sentence {sentence}; it has {number}, from 1.")
         rest = Change(document - 1, None if sentence is None else sentence - 1, instead).applied(self.record)
-        kept = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
+        documents = [*texts[: document - 1], *([rest] if rest else []), *texts[document:]]
         question = prompt.question.text(prompt.tokens).strip()
         old, lm = self.generated, self.generated.clean.lm
         with lm.asked_in(self.template):
-            clean = CleanPass(lm, [tokenised(lm, Request(tuple(kept), question))])
+            clean = CleanPass(lm, [tokenised(lm, Request(tuple(documents), question))])
             *_, written = write(clean, old.wanted.generate, question)
         words = [[word.text(answer.tokens) for word in answer.words] for answer in (old.written, written)]
         before, after = changed_words(*words)
-        gone = [old.of(word).source() for word, (_, changed) in zip(old.written.words, before, strict=True) if changed]
-        said_so = [source is not None and source.source == f"document {document}" for source in gone]
+        removed = [old.of(word).source() for word, (_, changed) in zip(old.written.words, before, strict=True) if changed]
+        said_so = [source is not None and source.source == f"document {document}" for source in removed]
         return WrittenAgain(written.text, written.stopped, before, after, sum(said_so) / len(said_so) if said_so else None)
 
     def sources(self) -> pd.DataFrame:
@@ -210,8 +210,8 @@ class Answer:
     def not_in_documents(self) -> pd.DataFrame:
         """Return a row per number, date and name of the answer that stands in no document: whether the question has it, and a
         document, from 1, that says another, with what it says. A search, no trace; see `texts.numbers_and_names`."""
-        found = [one for one in self.record.generated.numbers_and_names if not one.documents]
-        rows = [(one.text, one.asked, *(one.near or (None, None))) for one in found]
+        absent = [one for one in self.record.generated.numbers_and_names if not one.documents]
+        rows = [(one.text, one.asked, *(one.near or (None, None))) for one in absent]
         return pd.DataFrame(rows, columns=["text", "asked", "document", "says"])
 
     def to_frame(self, explainer: str = "document") -> pd.DataFrame:
@@ -241,13 +241,13 @@ class Answer:
         return asdict(self.record)
 
 
-def record_of(found: Generated) -> GeneratedAnswer:
+def record_of(generated: Generated) -> GeneratedAnswer:
     """Return what is known so far: `generated` of `precompute explain --format json`. What is not known yet is None."""
-    written, prompt = found.written, found.written.prompt
+    written, prompt = generated.written, generated.written.prompt
     *documents, question = (span.text(prompt.tokens) for span in (*prompt.documents, prompt.question))
-    dtype = str(found.clean.lm.model.dtype).removeprefix("torch.")
+    dtype = str(generated.clean.lm.model.dtype).removeprefix("torch.")
     coarse = f"Computed in {dtype}, which is coarser than float32: small scores may differ."
-    of_words, of_sentences = ([found.of(part) for part in parts] for parts in (written.words, written.sentences))
+    of_words, of_sentences = ([generated.of(part) for part in parts] for parts in (written.words, written.sentences))
     words = tuple(selection.word() for selection in of_words)
     return GeneratedAnswer(
         text=written.text,
@@ -260,14 +260,14 @@ def record_of(found: Generated) -> GeneratedAnswer:
         words=words,
         sentences=tuple(_sentence(selection, words) for selection in of_sentences),
         numbers_and_names=of_tokens(written.tokens, documents, question) if written.stopped else (),
-        bounds=found.wanted.bounds,
-        matrix={key: _scores(found, key) for key in found.matrices},
+        bounds=generated.wanted.bounds,
+        matrix={key: _scores(generated, key) for key in generated.matrices},
         verdicts={
             "words": tuple(selection.verdict() for selection in of_words),
             "sentences": tuple(selection.verdict() for selection in of_sentences),
         },
-        contrasts=tuple(_contrast(selection) for selection in of_words if selection.columns.start in found.contrasts),
-        refused=found.refused,
+        contrasts=tuple(_contrast(selection) for selection in of_words if selection.columns.start in generated.contrasts),
+        refused=generated.refused,
     )
 
 
@@ -309,16 +309,16 @@ def _matrix(scores: ExplainerScores) -> Matrix:
 
 
 def _sentence(selection: WordSelection, words: tuple[AnswerWord, ...]) -> AnswerSentence:
-    found, columns = selection.generated, selection.columns
+    generated, columns = selection.generated, selection.columns
     # Before random levels are known, only of an answer without documents.
-    known = found.drawn is not None or (found.together is not None and not found.documents)
+    known = generated.drawn is not None or (generated.together is not None and not generated.documents)
     sources = Counter(word.source for word in spelt([word for word in words if word.start in columns.indices]))
     return AnswerSentence(
         start=columns.start,
         end=columns.end,
         text=selection.text,
         citations=tuple(selection.citations()) if known else None,
-        by_document=None if found.together is None else short(selection.by_document()),
+        by_document=None if generated.together is None else short(selection.by_document()),
         said_before=selection.said_before(),
         shares={source: count / sources.total() for source, count in sources.items() if source},
     )

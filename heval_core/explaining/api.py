@@ -255,8 +255,8 @@ class Explanation:
         return pd.DataFrame(columns)
 
     def _parts(self) -> list[str]:
-        """For each token `document 1`, `document 2: its name`, `question`, `template` (the words around these), or `special`,
-        never ranked: a BOS, a chat template."""
+        """Name the part of each token: `document 1`, `document 2: its name`, `question`, `template` (the words around
+        these), or `special`, never ranked: a BOS, a chat template."""
         prompt = self.explained.prompt
         parts = ["template" if index in prompt.ranked else "special" for index in range(len(prompt.tokens))]
         labels = [f"document {number}{name and f': {name}'}" for number, name in enumerate(self.names, start=1)]
@@ -266,7 +266,7 @@ class Explanation:
         return parts
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: no script, no request, and all text of the prompt escaped."""
+        """Return what a notebook shows: no script, no request, and all text of the prompt escaped."""
         prompt, behaviour = self.explained.prompt, self.behaviour
         documents = [
             PromptDocument(span.start, span.end, answer or "unknown", tokens, source=name)
@@ -275,12 +275,12 @@ class Explanation:
             )
         ]
         rows = [_scored(self.attributions[key]) for key in in_order(list(self.attributions))]
-        drawn = highlights(prompt.tokens, prompt.ranked, documents, document_of(behaviour.group), rows, K)
-        name = hashlib.sha256(repr(drawn).encode()).hexdigest()[:12]
+        marked = highlights(prompt.tokens, prompt.ranked, documents, document_of(behaviour.group), rows, K)
+        name = hashlib.sha256(repr(marked).encode()).hexdigest()[:12]
         return render(
             "explanation.html",
             name=f"heval-{name}",
-            drawn=drawn,
+            marked=marked,
             k=K,
             answer=behaviour,
             model=self.explained.model,
@@ -334,7 +334,7 @@ def _scores(attribution: Attribution, ranked: range) -> dict[str, Any]:
 
 
 def _normalised(attribution: Attribution) -> np.ndarray:
-    """(n,) scores as metrics use them."""
+    """Return (n,) scores as metrics use them."""
     return normalise(attribution.scores, catalogue.find("explainer", attribution.explainer).signed)
 
 

@@ -24,7 +24,7 @@ _IN_METADATA, _OF_ITSELF = ("source", "id", "title", "file_name"), ("id", "id_",
 def request_of(
     question: Any, context: Any = (), context_answer: Any = (), memory_answer: Any = None, answer: Any = None
 ) -> Request:
-    """The request of some arguments of `explain`. Raises HEvalError for one that is no text, or no documents."""
+    """Return the request of some arguments of `explain`. Raises HEvalError for one that is no text, or no documents."""
     from heval_core.explaining.pipeline import Request
 
     documents = several("context", context, "a text, a document, or a list of them")
@@ -69,7 +69,7 @@ def check_options(
 
 
 def one_of(name: str, value: Any, words: Iterable[str]) -> None:
-    """Raises HEvalError for a word that is none of these."""
+    """Raise HEvalError for a word that is none of these."""
     if value not in (words := tuple(words)):
         near = difflib.get_close_matches(value, words, n=3, cutoff=0.5) if isinstance(value, str) else []
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(words)}."
@@ -77,7 +77,7 @@ def one_of(name: str, value: Any, words: Iterable[str]) -> None:
 
 
 def several(name: str, value: Any, right: str) -> list[Any]:
-    """The texts or documents of an argument, which may be one. right: what it may be."""
+    """Return the texts or documents of an argument, which may be one. right: what it may be."""
     if _inside(value) is not None:
         return [value]
     if isinstance(value, bytes | Mapping | set) or hasattr(value, "columns") or not isinstance(value, Iterable):
@@ -85,24 +85,24 @@ def several(name: str, value: Any, right: str) -> list[Any]:
     return list(value)
 
 
-def text(name: str, found: Any, given: Any = None) -> str:
-    """The text that was found in what was given. Raises HEvalError for none, and for half a character."""
-    if not isinstance(found, str):
-        raise HEvalError(f"{name} is {_kind(found if given is None else given)}; it must be a text.")
-    if any("\ud800" <= letter <= "\udfff" for letter in found):
+def text(name: str, value: Any, given: Any = None) -> str:
+    """Return an argument's text. given: what holds it. Raises HEvalError for none, and for half a character."""
+    if not isinstance(value, str):
+        raise HEvalError(f"{name} is {_kind(value if given is None else given)}; it must be a text.")
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise HEvalError("A text holds half a character, as a file in another encoding than UTF-8 does; write it whole.")
-    return found
+    return value
 
 
 def _inside(document: Any) -> str | None:
-    """The text of a text, or of a document; None for anything else."""
+    """Return the text of a text, or of a document; None for anything else."""
     node = getattr(document, "node", document)
     fields = (document, getattr(node, "page_content", None), getattr(node, "text", None))
     return next((field for field in fields if isinstance(field, str)), None)
 
 
 def _kind(value: Any) -> str:
-    """What an argument is, and how it becomes a text, where that is known."""
+    """Describe an argument, and how it becomes a text, where that is known."""
     if isinstance(value, Real) and value != value:
         return "NaN, as an empty cell of a table is"
     if isinstance(value, Mapping | bytes):
@@ -111,9 +111,9 @@ def _kind(value: Any) -> str:
 
 
 def _name(document: Any) -> str:
-    """The source or id of a document; "" for a text, and for one without."""
+    """Return the source or id of a document; "" for a text, and for one without."""
     node = getattr(document, "node", document)
     about = getattr(node, "metadata", None)
-    found = [about.get(key) for key in _IN_METADATA] if isinstance(about, Mapping) else []
-    found += [getattr(node, key, None) for key in _OF_ITSELF]
-    return next((str(one).strip() for one in found if str(one or "").strip()), "").encode("utf-8", "replace").decode()
+    names = [about.get(key) for key in _IN_METADATA] if isinstance(about, Mapping) else []
+    names += [getattr(node, key, None) for key in _OF_ITSELF]
+    return next((str(one).strip() for one in names if str(one or "").strip()), "").encode("utf-8", "replace").decode()

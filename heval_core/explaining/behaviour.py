@@ -43,13 +43,13 @@ class Memory:
 
 
 def ask(lm: LanguageModel, questions: Sequence[str]) -> list[tuple[int, ...]]:
-    """The model's greedy continuation of each question without context, asked in batches."""
+    """Return the model's greedy continuation of each question without context, generated in batches."""
     prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False).ids for question in questions]
     return lm.generation.greedy(prompts, MEMORY_TOKENS)
 
 
 def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None = None, question: str = "") -> Memory:
-    """The answer in a continuation (`answer_in`), and the ids that this answer may begin with.
+    """Return the answer in a continuation (`answer_in`), and the ids that this answer may begin with.
 
     The first generated id comes first among them if the answer begins with its text: the model may split the answer into
     other tokens than the tokenizer does. The " The" of "The capital of France is Paris" is none, nor space, nor punctuation.
@@ -60,7 +60,7 @@ def memory_of(lm: LanguageModel, ids: tuple[int, ...], true_answer: str | None =
 
 
 def _begins(lm: LanguageModel, ids: tuple[int, ...], answer: str) -> bool:
-    """Whether the first of some ids covers the beginning of an answer that these ids spell."""
+    """Return whether the first of some ids covers the beginning of an answer that these ids spell."""
     if says_nothing(lm.decode(ids[:1])):
         return False
     # A token may hold only some of a character's bytes; the tokens after it then complete the character.
@@ -74,7 +74,7 @@ def recall(lm: LanguageModel, question: str) -> Memory:
 
 
 def check_documents(instance: Instance, memory: Memory) -> None:
-    """The memory and leak checks. Raises Dropped with its reason.
+    """Run the memory and leak checks. Raises Dropped with its reason.
 
     A gold document may give the memory answer, and mention it: the true answer is what a model should remember. A label
     ("True") need not stand in its document, and where it does, the word has nothing to do with the label.
@@ -91,7 +91,7 @@ def check_documents(instance: Instance, memory: Memory) -> None:
 
 
 def leaks(document: Document, subject: str, answer: str) -> bool:
-    """Whether a document names the answer anywhere but inside the subject's own name or inside its own answer."""
+    """Return whether a document names the answer anywhere but inside the subject's own name or inside its own answer."""
     covered = [*mentions(subject, document.text), *mentions(document.subject, document.text)]
     covered += mentions(document.alias or document.answer, document.text)
     return any(
@@ -116,7 +116,7 @@ def name_candidates(
     match: str = "first",
     agreeing: bool = False,
 ) -> tuple[Named, ...]:
-    """The documents' known answers, and the memory answer where it is a candidate.
+    """Return the documents' known answers, and the memory answer where it is a candidate.
 
     agreeing: whether documents may give one answer: then each has a candidate, and that answer's group is `ambiguous`.
     Raises Dropped if the tokenizer has no token for one of them, or if what decides the group (`match`) does not tell two of
@@ -139,7 +139,7 @@ def name_candidates(
 
 
 def accepted_tokens(lm: LanguageModel, instance: Instance) -> tuple[int, ...]:
-    """The ids that count as the answer which an instance's document promotes; the first of several documents with an answer.
+    """Return the ids that count as the answer which an instance's document promotes; of several, the first with an answer.
 
     These are the answer's first tokens (`first_tokens`), likelier forms first. Where the instance has further accepted forms
     (`Instance.accepted`), any token of any form counts, as in CUB ("United" and "States" and "America").
@@ -161,7 +161,7 @@ _MENTIONED = {"d0": ((1,), (0,)), "d1": ((1,), (1,)), "trust": ((1,), (1,)), "lo
 
 
 def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) -> None:
-    """Raises Dropped where a string match in this model's tokens finds what a decoy promises that it does not.
+    """Raise Dropped where a string match in this model's tokens finds what a decoy promises that it does not.
 
     d3: another name's tokens hold an answer's first one (" Europe", "an"). d0, d1, trust, loud: an answer's first token stands
     more than once in its document, as in "the capital of Monaco is Monaco" (or three times, where it is louder), or in the
@@ -172,17 +172,17 @@ def check_names(lm: LanguageModel, instance: Instance, prompt: TokenisedPrompt) 
     for document, tokens in zip(instance.documents, prompt.answer_tokens, strict=True):
         if document.alias and any(prompt.tokens[index].strip() in {*filter(None, leading)} for index in tokens):
             raise Dropped("name begins as the answer")
-    own, others = _MENTIONED.get(read_key(instance.regime).decoy or "", ((), ()))
-    if own:
+    in_document, in_others = _MENTIONED.get(read_key(instance.regime).decoy or "", ((), ()))
+    if in_document:
         for answer_index, word in enumerate(leading):
             for document_index, span in enumerate(prompt.documents):
                 times = [token.strip() for token in prompt.tokens[span.start : span.end]].count(word)
-                if times not in (own if document_index == answer_index else others):
+                if times not in (in_document if document_index == answer_index else in_others):
                     raise Dropped("answer too often")
 
 
 def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, match: str = "first") -> tuple[Named, ...]:
-    """The candidates of an instance: the answers of its documents, and memory's. Raises Dropped as `name_candidates` does.
+    """Return the candidates of an instance: its documents' answers, and memory's. Raises Dropped as `name_candidates` does.
 
     If memory begins as one of the accepted answers of a gold document does, it is no candidate of its own, whatever `match`
     is: whichever of them was used, the answer is the same. Its group is then the document's.
@@ -198,7 +198,7 @@ def name_candidates_of(lm: LanguageModel, instance: Instance, memory: Memory, ma
 
 
 def check_labels(lm: LanguageModel, labels: Sequence[str]) -> None:
-    """Raises HEvalError, naming them, if two labels of a task begin with the same token, or one has no token."""
+    """Raise HEvalError, naming them, if two labels of a task begin with the same token, or one has no token."""
     by_token: dict[int, str] = {}
     for label in dict.fromkeys(labels):
         first = lm.first_tokens(label)[:1]
@@ -213,7 +213,7 @@ def check_labels(lm: LanguageModel, labels: Sequence[str]) -> None:
 
 
 def greedy_texts(lm: LanguageModel, prompts: Sequence[TokenisedPrompt], logits: torch.Tensor) -> list[str]:
-    """The model's continuation of each prompt, at most TEXT_TOKENS tokens. logits: (B, V), which give the first token."""
+    """Return the model's continuation of each prompt, at most TEXT_TOKENS tokens. logits: (B, V), of the first token."""
     first = logits.argmax(-1).tolist()
     going_on = [index for index, token_id in enumerate(first) if token_id not in lm.generation.end_ids]
     rest = lm.generation.greedy([(*prompts[index].ids, first[index]) for index in going_on], TEXT_TOKENS - 1)
@@ -229,8 +229,8 @@ class Greedy:
     group: str
 
 
-def said(lm: LanguageModel, clean: CleanPass, names: Sequence[tuple[Named, ...]]) -> list[Greedy]:
-    """The greedy answer to each prompt of a pass, and the candidate that it begins with."""
+def greedy_answers(lm: LanguageModel, clean: CleanPass, names: Sequence[tuple[Named, ...]]) -> list[Greedy]:
+    """Return the greedy answer to each prompt of a pass, and the candidate that it begins with."""
     texts = greedy_texts(lm, clean.prompts, clean.logits)
     return [Greedy(text, group_by_text(_answers(candidates), text)) for text, candidates in zip(texts, names, strict=True)]
 
@@ -238,7 +238,7 @@ def said(lm: LanguageModel, clean: CleanPass, names: Sequence[tuple[Named, ...]]
 def up_to_answers(
     lm: LanguageModel, prompts: Sequence[TokenisedPrompt], names: Sequence[tuple[Named, ...]]
 ) -> list[tuple[TokenisedPrompt, tuple[Named, ...], Greedy]]:
-    """For `within`: each prompt with what the model says before its answer, and that answer.
+    """Return each prompt with what the model says before its answer, and that answer, for `within`.
 
     The candidate's first tokens then also have the one with which the model begins it there. A prompt whose answer is no
     candidate, or is denied, stays as it is.
@@ -268,11 +268,11 @@ def _answers(names: tuple[Named, ...]) -> list[tuple[str, str]]:
 
 
 def observe(
-    lm: LanguageModel, logits: torch.Tensor, names: tuple[Named, ...], memory_answer: str, said: Greedy | None = None
+    lm: LanguageModel, logits: torch.Tensor, names: tuple[Named, ...], memory_answer: str, greedy: Greedy | None = None
 ) -> Behaviour:
-    """The model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32.
+    """Return the model's answer in context, its group, and every candidate's logit and probability. logits: (V,) float32.
 
-    said: the greedy answer, if its text decides the group.
+    greedy: the greedy answer, if its text decides the group.
     """
     probabilities = logits.softmax(-1)
     predicted = int(logits.argmax())
@@ -287,24 +287,24 @@ def observe(
         predicted,
         lm.decode([predicted]),
         float(probabilities[predicted]),
-        said.group if said else first_group,
+        greedy.group if greedy else first_group,
         memory_answer,
         tuple(candidates),
         first_group,
-        said.text if said else None,
-        said.group if said else None,
+        greedy.text if greedy else None,
+        greedy.group if greedy else None,
     )
 
 
 def _representative(name: Named, names: tuple[Named, ...], logits: torch.Tensor) -> int:
-    """The likeliest of a candidate's first tokens, leaving out those it shares with another candidate."""
+    """Return the likeliest of a candidate's first tokens, leaving out those it shares with another candidate."""
     shared = {token_id for other in names if other is not name for token_id in other.first_tokens}
     unshared = [token_id for token_id in name.first_tokens if token_id not in shared]
     return max(unshared or name.first_tokens[:1], key=lambda token_id: float(logits[token_id]))
 
 
 def answer_target(logits: torch.Tensor, behaviour: Behaviour) -> Target:
-    """The first token of the answer given, with its competitor as the foil.
+    """Return the first token of the answer given, with its competitor as the foil.
 
     The competitor is the likeliest candidate that competes with the answer's group (`groups.competes`), or else any other
     candidate; if there is no candidate but the answer itself, it is the model's second likeliest token.
@@ -320,7 +320,7 @@ def answer_target(logits: torch.Tensor, behaviour: Behaviour) -> Target:
 
 
 def context_target(behaviour: Behaviour) -> Target | None:
-    """The first document's answer with its competitor as the foil, whatever the model answered; None if one is unknown.
+    """Return the first document's answer with its competitor as the foil, whatever the model answered; None if one is unknown.
 
     The competitor is the memory answer or, of several documents, the next document's with another answer; if all documents
     agree, it is the memory answer. Each is represented by its first token in running text, because the likeliest form depends
@@ -338,7 +338,7 @@ def context_target(behaviour: Behaviour) -> Target | None:
 
 
 def answers_a_compared_group(behaviour: Behaviour) -> bool:
-    """Whether the model gave one of the answers that metrics compare."""
+    """Return whether the model gave one of the answers that metrics compare."""
     documents = sum(candidate.group != MEMORY for candidate in behaviour.candidates)
     return behaviour.group in compared_groups(documents)
 

@@ -124,7 +124,7 @@ class Faithfulness:
             if name == "deletion":
                 yield from (ids[~out] if not out.all() else np.array([baseline]) for out in taken)
             else:
-                yield from np.where(taken, baseline if name == "baseline" else drawn(lm, ids), ids)
+                yield from np.where(taken, baseline if name == "baseline" else sampled_tokens(lm, ids), ids)
 
     def _free(self, prompt: TokenisedPrompt) -> np.ndarray:
         """Return which tokens may be taken out, (n,) bool."""
@@ -164,9 +164,9 @@ def _log_probabilities(lm: LanguageModel, rows: Sequence[np.ndarray], targets: n
 
 
 def _faithful(replacement: str, lost: np.ndarray) -> Faithful:
-    masked, kept = lost.reshape(2, -1)
-    means = (float(aopc(0.0, -masked)), float(aopc(0.0, -kept)))
-    return Faithful(replacement, *means, tuple(masked.tolist()), tuple(kept.tolist()))
+    masked, best_alone = lost.reshape(2, -1)
+    means = (float(aopc(0.0, -masked)), float(aopc(0.0, -best_alone)))
+    return Faithful(replacement, *means, tuple(masked.tolist()), tuple(best_alone.tolist()))
 
 
 def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
@@ -182,7 +182,7 @@ def frequencies(lm: LanguageModel) -> tuple[np.ndarray, np.ndarray]:
     return _known[lm]
 
 
-def drawn(lm: LanguageModel, ids: np.ndarray) -> np.ndarray:
+def sampled_tokens(lm: LanguageModel, ids: np.ndarray) -> np.ndarray:
     """Sample (n,) other ids for the (n,) ids of a prompt, one for each position, by frequency; the same for the same
     prompt.
     """

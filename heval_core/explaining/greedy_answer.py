@@ -155,13 +155,13 @@ def write(clean: CleanPass, most: int, question: str) -> Iterator[GreedyAnswer]:
         ids.append(token_id)
         probabilities.append(probability)
         tokens = spell(ids)
-        kept = _up_to_stop(tokens, stops)
-        if kept is None and (looped := _loop(ids)):
-            kept, stopped = len(ids) - looped, "the text only repeated itself from there on"
-        elif kept is not None:
+        end = _up_to_stop(tokens, stops)
+        if end is None and (looped := _loop(ids)):
+            end, stopped = len(ids) - looped, "the text only repeated itself from there on"
+        elif end is not None:
             stopped = "the next question would begin there"
-        if kept is not None:
-            del ids[kept:], probabilities[kept:]
+        if end is not None:
+            del ids[end:], probabilities[end:]
             break
         yield GreedyAnswer(prompt, tuple(ids), tokens, tuple(probabilities))
     written = GreedyAnswer(prompt, tuple(ids), spell(ids), tuple(probabilities), stopped)
@@ -220,16 +220,16 @@ def speller(lm: LanguageModel, prompt: TokenisedPrompt) -> Callable[[Sequence[in
 def _up_to_stop(tokens: Sequence[str], stops: Sequence[str]) -> int | None:
     """Return how many tokens stand before the first of some stops; None where there is none.
 
-    One that says more than it stays.
+    A token that has other text before the stop stays too.
     """
     text = "".join(tokens)
-    places = [text.find(stop) for stop in stops if stop in text]
-    if not places:
+    positions = [text.find(stop) for stop in stops if stop in text]
+    if not positions:
         return None
     ends = list(accumulate(map(len, tokens)))
-    kept = next(index for index, end in enumerate(ends) if end > min(places))
-    begun = ends[kept] - len(tokens[kept])
-    return kept + bool(text[begun : min(places)].strip())
+    count = next(index for index, end in enumerate(ends) if end > min(positions))
+    begun = ends[count] - len(tokens[count])
+    return count + bool(text[begun : min(positions)].strip())
 
 
 def _loop(ids: Sequence[int]) -> int:

@@ -19,11 +19,11 @@ from heval_core.explaining.behaviour import (
     check_documents,
     check_names,
     context_target,
+    greedy_answers,
     name_candidates,
     name_candidates_of,
     observe,
     recall,
-    said,
     up_to_answers,
 )
 from heval_core.lm.budget import raised
@@ -108,7 +108,7 @@ def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first"
     `within` needs instances that `going_on` gives.
     """
     clean, names = CleanPass(lm, [instance.prompt for instance in prepared]), [instance.names for instance in prepared]
-    answers = said(lm, clean, names) if match == "text" else [instance.said for instance in prepared]
+    answers = greedy_answers(lm, clean, names) if match == "text" else [instance.said for instance in prepared]
     memory_answers = [instance.memory_answer for instance in prepared]
     behaviours = tuple(observe(lm, *each) for each in zip(clean.logits, names, memory_answers, answers, strict=True))
     targets = tuple(answer_target(logits, behaviour) for behaviour, logits in zip(behaviours, clean.logits, strict=True))
@@ -168,8 +168,8 @@ def in_batches(
 ) -> None:
     """Do `work` on batches of instances of equal length, the shortest first; see `Budget.in_batches`."""
 
-    def length(asked: Prepared) -> int:
-        return len(asked.prompt.ids)
+    def length(instance: Prepared) -> int:
+        return len(instance.prompt.ids)
 
     for tokens, alike in groupby(sorted(prepared, key=length), length):
         lm.budget.in_batches(list(alike), tokens, work, failed)
@@ -313,10 +313,10 @@ def missing_target(behaviour: Behaviour, answers: tuple[str | None, ...]) -> str
             "The candidate answers begin with the same token, so there is no competitor for --target context; leave it out to "
             "explain the answer given."
         )
-    return _MISSING_TARGET[len(answers) > 1]
+    return _OF_SEVERAL_DOCUMENTS if len(answers) > 1 else _OF_ONE_DOCUMENT
 
 
-_MISSING_TARGET = (
+_OF_ONE_DOCUMENT, _OF_SEVERAL_DOCUMENTS = (
     "--target context explains the document's answer against the memory answer: give --context and --context-answer, and "
     "--memory-answer if the model remembers nothing or the same answer.",
     "--target context explains the first document's answer against another one's: give --context-answer for the first "

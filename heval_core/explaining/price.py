@@ -38,5 +38,5 @@ def passes_of(prompt: TokenisedPrompt, explainers: Iterable[Method], wanted: Wan
 def too_dear(prompt: TokenisedPrompt, explainers: Iterable[Method]) -> dict[str, str]:
     """Return the explainers that explain no whole answer unless they are named, and why: key ▶ what it costs."""
     passes = {explainer.key: explainer.cost(len(prompt.ids)).tokens / len(prompt.ids) for explainer in explainers}
-    told = "it takes about {:.0f} passes; it explains a whole answer where it is named among the explainers."
-    return {key: told.format(count) for key, count in passes.items() if count >= DEAR}
+    message = "it takes about {:.0f} passes; it explains a whole answer where it is named among the explainers."
+    return {key: message.format(count) for key, count in passes.items() if count >= DEAR}

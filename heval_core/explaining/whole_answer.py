@@ -92,29 +92,29 @@ class Generated:
         return self.written.prompt.documents
 
     def of(self, columns: Span) -> WordSelection:
-        """What is known of some of the answer's tokens."""
+        """Return what is known of some of the answer's tokens."""
         return WordSelection(self, Span(columns.start, columns.end))
 
-    def against(self, place: int, token: int, key: str = COMPARES) -> np.ndarray:
-        """(U,) what an explainer says of one token of the answer, against another one in its place."""
-        target = self.written.target.part(range(place, place + 1))
+    def against(self, index: int, token: int, key: str = COMPARES) -> np.ndarray:
+        """Compute (U,) what an explainer says of one token of the answer, against another one in its place."""
+        target = self.written.target.part(range(index, index + 1))
         return self.scored(key, replace(target, foils=(token,), foil_kind="another text"))
 
     def scored(self, key: str, target: Target) -> np.ndarray:
-        """(U,) what an explainer says of a target now: a pass of its own."""
+        """Compute (U,) what an explainer says of a target now: a pass of its own."""
         (attribution,) = catalogue.method(key).explain(self.clean, [target])
         return Matrix.of_tokens(self.clean.prompts[0], attribution.scores[:, None]).values[:, 0]
 
-    def with_contrast(self, place: int) -> Generated:
-        """The same, with what speaks for the word that begins at a token. Raises HEvalError for one without a rival."""
-        if place not in self.rivals:
-            raise HEvalError(f"Token {place} begins no word that another word of the documents might have stood for.")
+    def with_contrast(self, index: int) -> Generated:
+        """Add what speaks for the word that begins at a token. Raises HEvalError for one without a rival."""
+        if index not in self.rivals:
+            raise HEvalError(f"Token {index} begins no word that another word of the documents might have stood for.")
         clock = self.clean.clock()
-        values = self.against(place, self.rivals[place].token)
-        return replace(self, contrasts=self.contrasts | {place: (values, clock.stop())})
+        values = self.against(index, self.rivals[index].token)
+        return replace(self, contrasts=self.contrasts | {index: (values, clock.stop())})
 
     def with_part(self, key: str, columns: Span) -> Generated:
-        """The same, with what an explainer says of some tokens. Raises HEvalError for tokens that the answer does not have."""
+        """Add what an explainer says of some tokens. Raises HEvalError for tokens that the answer does not have."""
         if not 0 <= columns.start < columns.end <= len(self.written.ids):
             raise HEvalError(f"The answer has no tokens {columns.start} to {columns.end}; it has {len(self.written.ids)}.")
         selection = self.of(columns)
@@ -122,7 +122,7 @@ class Generated:
         return replace(self, parts={**self.parts, key: self.parts.get(key, {}) | part})
 
     def by_sentence(self) -> Generated:
-        """With the sums over the documents' sentences of what explainers say of smaller units, as a store keeps it."""
+        """Sum what explainers say of smaller units over the documents' sentences, as a store keeps it."""
         matrices = dict(self.matrices)
         for key, matrix in self.matrices.items():
             if matrix.level in ("token", "word") and SENTENCE in self.matrices:
@@ -142,12 +142,12 @@ class WordSelection:
         return self.columns.text(self.generated.written.tokens)
 
     def total(self, values: np.ndarray) -> Any:
-        """(…, m) values of the answer's tokens ▶ (…) the sums over these."""
+        """Sum (…, m) values of the answer's tokens over these ▶ (…)."""
         return values[..., self.columns.start : self.columns.end].sum(-1)
 
     def known(self, explainer: str) -> np.ndarray | None:
-        """(U,) an explainer's scores for these words: sums of its columns; None for one of sentences, unless these are whole
-        sentences, or it was asked about these words."""
+        """Return (U,) an explainer's scores for these words: sums of its columns; None for one of sentences, unless these are
+        whole sentences, or it was asked about these words."""
         matrix, part = self.generated.matrices[explainer], self.generated.parts.get(explainer, {}).get(self.columns)
         if part is not None or matrix.columns == "token":
             return self.total(matrix.values) if part is None else part
@@ -156,14 +156,14 @@ class WordSelection:
         return matrix.values[:, whole].sum(1) if sum(len(sentences[index].indices) for index in whole) == len(tokens) else None
 
     def scores(self, explainer: str) -> np.ndarray:
-        """(U,) an explainer's scores for these words; one of sentences is asked now for anything else: a pass of their own."""
+        """Return (U,) an explainer's scores for these words; one of sentences runs a pass now for anything else."""
         if (known := self.known(explainer)) is not None:
             return known
         target = with_foils(self.generated.clean, self.generated.written.target)
         return self.generated.scored(explainer, target.part(self.columns.indices))
 
     def against(self, other: str, explainer: str = COMPARES) -> np.ndarray:
-        """(U,) an explainer's scores for the first of these words' tokens, and against the first one of another text.
+        """Compute (U,) an explainer's scores for the first of these words' tokens, and against the first one of another text.
 
         Raises HEvalError where both begin alike, and for an explainer that does not compare.
         """
@@ -181,7 +181,7 @@ class WordSelection:
         return scores
 
     def choices(self) -> dict[str, int]:
-        """Explainer ▶ its first choice for these words, of those that tell sentences and are not asked to judge them."""
+        """Return explainer ▶ its first choice for these words, of those that tell sentences, without the one that judges."""
         sentences, chosen = self.generated.matrices[SENTENCE].units, dict[str, int]()
         for key, matrix in self.generated.matrices.items():
             scores = None if key == SENTENCE or matrix.level == "document" else self.known(key)
@@ -191,13 +191,13 @@ class WordSelection:
         return chosen
 
     def verdict(self) -> dict[str, Any]:
-        """Is it true? See `word_origins.verdict`; empty before sentences are known, and without documents."""
+        """Judge their first choice (`word_origins.verdict`); empty before sentences are known, and without documents."""
         if SENTENCE not in self.generated.matrices or not self.generated.documents:
             return {}
         return rules.verdict(list(self.choices().values()), self.columns, self.generated.matrices[SENTENCE])
 
     def said_before(self) -> float | None:
-        """The share of what the answer had already said."""
+        """Return the share of what the answer had already said."""
         before, together = self.generated.before, self.generated.together
         if before is None or together is None:
             return None
@@ -205,26 +205,26 @@ class WordSelection:
         return round(prior / (prior + documents), 4) if prior + documents else 0.0
 
     def source(self) -> rules.WordSource | None:
-        """What these words rest on; None before documents are known."""
+        """Return what these words rest on; None before documents are known."""
         if self.generated.together is None or self.generated.logprobs is None:
             return None
         together, logprob = (float(self.total(part)) for part in (self.generated.together, self.generated.logprobs))
         return rules.source_of(self.by_document(), *self.level(), together, logprob - together, self.generated.wanted.bounds)
 
     def level(self) -> tuple[float, float]:
-        """The random level and its spread; 0 before it is known, and where chance gives less."""
-        drawn = self.generated.drawn
-        return (0.0, 0.0) if drawn is None else rules.random_level(self.total(drawn), len(self.generated.documents))
+        """Return the random level and its spread; 0 before it is known, and where chance gives less."""
+        sampled = self.generated.drawn
+        return (0.0, 0.0) if sampled is None else rules.random_level(self.total(sampled), len(self.generated.documents))
 
     def by_document(self) -> np.ndarray:
-        """(D,) the nats that these words lose without each document."""
+        """Return (D,) the nats that these words lose without each document."""
         nats, matrix = np.zeros(len(self.generated.documents)), self.generated.matrices.get(DOCUMENT)
         if matrix is not None and len(nats):  # without documents its units are sentences of the question
             nats[indices_in(matrix.units, self.generated.documents)] = self.total(matrix.values)
         return nats
 
     def citations(self) -> list[Citation]:
-        """The documents that these words cite, strongest first; none before random levels are known."""
+        """Return the documents that these words cite, strongest first; none before random levels are known."""
         if self.generated.drawn is None:
             return []
         words = [
@@ -260,14 +260,14 @@ def short(values: Any) -> Any:
 
 
 def with_foils(clean: CleanPass, target: Target) -> Target:
-    """The target against the likeliest other token at each of its positions."""
+    """Return the target against the likeliest other token at each of its positions."""
     best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
     foils = tuple(next(foil for foil in pair if foil != token_id) for pair, token_id in zip(best, target.ids, strict=True))
     return Target(target.positions, target.ids, foils, "runner-up token")
 
 
 def columns_of(explainer: Method) -> str:
-    """`token` or `sentence`: what the columns of an explainer's matrix belong to. Raises HEvalError for one that has none."""
+    """Return what the columns of an explainer's matrix belong to, one of COLUMNS. Raises HEvalError for one that has none."""
     if hasattr(explainer, "matrix"):
         return "token"
     columns = str(getattr(explainer, "answers", "") or "it scores the first token of an answer only.")
@@ -277,7 +277,7 @@ def columns_of(explainer: Method) -> str:
 
 
 def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
-    """An explainer's scores for all of an answer. Raises HEvalError where it has none, or scores that are not finite."""
+    """Compute an explainer's scores for a whole answer. Raises HEvalError where it has none, or they are not finite."""
     columns = columns_of(explainer)
     clean.read_together(target.positions)
     compute: Callable[..., Matrix] | None = getattr(explainer, "matrix", None)
@@ -285,7 +285,7 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
         matrix = compute(clean, target, sentences)
     else:
         parts = [range(index, index + 1) for index in range(len(target.ids))] if columns == "token" else sentences
-        scores = [explainer.explain(clean, [target.part(places)])[0].scores for places in parts]
+        scores = [explainer.explain(clean, [target.part(indices)])[0].scores for indices in parts]
         matrix = Matrix.of_tokens(clean.prompts[0], np.stack(scores, 1), target.positions[0] + 1)
         matrix = replace(matrix, columns=columns)
     check(matrix.values, f"The answer, explainer {explainer.key}")
@@ -295,8 +295,8 @@ def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Se
 def answer_steps(
     lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
 ) -> Iterator[tuple[str, Generated]]:
-    """(step, all that is known), in this order: `token` for each token as it is written, `document`, `before`, `sentence`,
-    `level`, and each explainer's key.
+    """Yield (step, all that is known), in this order: `token` for each token as it is written, `document`, `before`,
+    `sentence`, `level`, and each explainer's key.
 
     Whoever asks for no more ends it: nothing is computed ahead. An explainer that cannot explain it is named in `refused`.
     Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
@@ -313,14 +313,14 @@ def answer_steps(
         yield step
     if DOCUMENT in generated.matrices:
         generated = replace(
-            generated, drawn=lm.budget.within(generated.clean.length, partial(_drawn, generated, target, wanted))
+            generated, drawn=lm.budget.within(generated.clean.length, partial(_nats_of_other_texts, generated, target, wanted))
         )
         yield "level", generated
     yield from explained_by(generated, [explainer for explainer in able if explainer.key not in generated.matrices])
 
 
 def finished(generated: Generated) -> tuple[Generated, Target]:
-    """With the pass over the prompt and a whole answer, and the probabilities of its tokens; and these, with their foils."""
+    """Add the pass over prompt and answer, and the answer's log-probabilities; return its tokens too, with their foils."""
     written, clean = generated.written, generated.written.after(generated.clean)
     target = with_foils(clean, written.target)
     values = in_float64(clean.logits_at(target.positions)[0]).log_softmax(-1)
@@ -329,20 +329,20 @@ def finished(generated: Generated) -> tuple[Generated, Target]:
 
 
 def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
-    """The prompt of a request, in the model's layout. Raises HEvalError for one that is empty or too long."""
+    """Tokenise the prompt of a request, in the model's layout. Raises HEvalError for one that is empty or too long."""
     return lm.tokenise(assemble(request.documents, (None,) * len(request.documents), request.question, lm.template))
 
 
-def explained_by(found: Generated, explainers: Iterable[Method]) -> Iterator[tuple[str, Generated]]:
-    """(key, all that is known) after each of some explainers more."""
-    target = with_foils(found.clean, found.written.target)
+def explained_by(generated: Generated, explainers: Iterable[Method]) -> Iterator[tuple[str, Generated]]:
+    """Yield (key, all that is known) after each of some explainers more."""
+    target = with_foils(generated.clean, generated.written.target)
     for explainer in explainers:
-        found = _explained(found, explainer, target)
-        yield explainer.key, found
+        generated = _explained(generated, explainer, target)
+        yield explainer.key, generated
 
 
 def _explained(generated: Generated, explainer: Method, target: Target) -> Generated:
-    """With one explainer's matrix more, or with the reason why there is none."""
+    """Add one explainer's matrix, or the reason why there is none."""
     from heval_core.lm.passes import counting
 
     clean, clock = generated.clean, generated.clean.clock()
@@ -359,7 +359,7 @@ def _explained(generated: Generated, explainer: Method, target: Target) -> Gener
 
 
 def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Generated]]:
-    """Each document left out, and all of them together; the answer's own words before; then each sentence."""
+    """Leave out each document, and all of them together; the answer's own words before; then each sentence."""
     together = np.zeros(len(target.ids))
     if generated.documents:
         (alone,) = logprobs_without(generated.clean, [target], [[units(generated.clean.prompts[0], "document", target)]])
@@ -377,8 +377,8 @@ def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Gener
         yield "sentence", _explained(generated, catalogue.method(SENTENCE), target)
 
 
-def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
-    """(draws, m) the nats that texts about something else give in a document's place: so much better they are than no text.
+def _nats_of_other_texts(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
+    """Compute (draws, m) the nats that texts about something else give in a document's place, above those of no text.
 
     The documents take turns, and each text is the first of a draw once. Others follow it, up to the length of the document.
     """
@@ -394,7 +394,7 @@ def _drawn(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
         span = documents.units[turn]
         text = " ".join(texts[index] for index in np.roll(order, -number))
         space = " " * prompt.tokens[span.start][:1].isspace()
-        drawn = tuple(islice(cycle(clean.lm.encode(space + text)), span.end - span.start))
-        variants.append((prompt.ids[: span.start] + drawn + prompt.ids[span.end :], positions))
+        filler = tuple(islice(cycle(clean.lm.encode(space + text)), span.end - span.start))
+        variants.append((prompt.ids[: span.start] + filler + prompt.ids[span.end :], positions))
     (said_instead,) = logprobs_in(clean, [target], [variants])
     return said_instead.logprobs[:, 0] - (generated.logprobs - documents.values[turns[: len(variants)]])

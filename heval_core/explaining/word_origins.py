@@ -43,7 +43,10 @@ class WordSource(NamedTuple):
 def source_of(
     by_document: np.ndarray, level: float, spread: float, together: float, alone: float, bounds: Bounds
 ) -> WordSource:
-    """by_document: (D,) E of each. together: the nats lost without all. alone: the log-probability without any document."""
+    """Decide what a word rests on.
+
+    by_document: (D,) E of each. together: the nats lost without all. alone: the log-probability without any document.
+    """
     if not len(by_document):
         return WordSource(MEMORY, together)
     if spread:
@@ -60,33 +63,36 @@ def source_of(
 def citations_of(
     by_document: np.ndarray, level: float, spread: float, bounds: Bounds, words: Collection[str]
 ) -> list[Citation]:
-    """by_document: (D,) E of each for a sentence. words: the sources of its words."""
+    """Return a sentence's citations. by_document: (D,) E of each for it. words: the sources of its words."""
     order = np.argsort(-by_document, kind="stable")
     cited = [int(number) for number in order if by_document[number] > max(level, bounds.document)]
     return [Citation(n + 1, float(by_document[n]), level, spread) for n in cited if f"document {n + 1}" in words]
 
 
-def random_level(drawn: np.ndarray, documents: int) -> tuple[float, float]:
-    """drawn: (draws,) what texts about something else give ▶ the level and its spread; 0 for none, and where chance gives
-    less.
+def random_level(sampled: np.ndarray, documents: int) -> tuple[float, float]:
+    """Compute the random level and its spread; 0 for no texts, and where chance gives less.
+
+    sampled: (draws,) what texts about something else give.
     """
-    if not len(drawn):
+    if not len(sampled):
         return 0.0, 0.0
-    chosen = np.random.default_rng(0).integers(0, len(drawn), (RESAMPLES, len(drawn)))
-    texts = np.vstack([drawn, drawn[chosen]])
+    chosen = np.random.default_rng(0).integers(0, len(sampled), (RESAMPLES, len(sampled)))
+    texts = np.vstack([sampled, sampled[chosen]])
     level, *others = np.fmax(texts.max(axis=1, initial=0.0), level_of(texts, documents))
     return float(level), float(1.96 * np.std(others))
 
 
 def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[Unit]) -> int | None:
-    """(U,) scores of a selection ▶ the number of the sentence with the highest sum of them; None where none is above 0."""
+    """Return the number of the sentence with the highest sum of (U,) scores of a selection; None where none is above 0."""
     indices = indices_in(units, sentences)
     sums = np.bincount(indices[indices >= 0], scores[indices >= 0], len(sentences))
     return int(sums.argmax()) if sums.max(initial=0.0) > 0 else None
 
 
 def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str, Any]:
-    """Is it true? choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out.
+    """Judge whether the first choice for a selection is true of the model.
+
+    choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out.
 
     points: how many methods (agree, of) have the same first choice; of equally many, that which costs more. stands: whether
     tokens of the answer change without that sentence (changed: their share), and less than half as many without others, the
@@ -123,5 +129,5 @@ def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str
 
 @functools.cache
 def neutral_sentences() -> tuple[str, ...]:
-    """Sentences about nothing that is asked, for random levels."""
+    """Return sentences about nothing that is asked, for random levels."""
     return tuple(Path(__file__).with_name("neutral.txt").read_text(encoding="utf-8").splitlines())

@@ -60,14 +60,14 @@ def priorities(questions: int, seed: int = 0) -> np.ndarray:
 class Resamples:
     """The same resamples of a dataset's questions for all its cells, so that they stay paired.
 
-    Each dataset has its own seed: two datasets of equal size must not be resampled alike. asked: fact (or claim) ▶ its
+    Each dataset has its own seed: two datasets of equal size must not be resampled alike. questions: fact (or claim) ▶ its
     question, of all that was asked of the dataset, including dropped instances. Facts with one question, but other false
     answers, are drawn together.
     """
 
-    def __init__(self, dataset: str, asked: Mapping[str, str]):
-        texts = {text: index for index, text in enumerate(sorted(set(asked.values())))}
-        self._column = {fact: texts[text] for fact, text in asked.items()}
+    def __init__(self, dataset: str, questions: Mapping[str, str]):
+        texts = {text: index for index, text in enumerate(sorted(set(questions.values())))}
+        self._column = {fact: texts[text] for fact, text in questions.items()}
         self._seed, self._count = zlib.crc32(dataset.encode()), len(texts)
         self._matrix = resample_weights(self._count, seed=self._seed)
 

@@ -79,18 +79,18 @@ def _least_likely(share: float, count: float) -> float:
     return float(brentq(above, 0.0, share, xtol=1e-9)) if above(share) > 0 else share
 
 
-def mean_interval(values: np.ndarray, low: np.ndarray, high: np.ndarray, drawn: np.ndarray | None = None) -> Interval:
+def mean_interval(values: np.ndarray, low: np.ndarray, high: np.ndarray, replicates: np.ndarray | None = None) -> Interval:
     """Compute the interval of the mean of (K,) values that have intervals of their own. Of a single one it is its own.
 
-    drawn: (resamples, K) replicates of the values, over the same questions, which say how far the values move together. A
+    replicates: (resamples, K) replicates of the values, over the same questions, which say how far the values move together. A
     value that no replicate moves, such as a share of 1, is taken to move with all others, and so are all without replicates:
     the mean's ends are then the means of the ends, never too narrow. The mean's interval passes no limit that theirs keep.
     """
     together = np.ones((len(values), len(values)))
-    if drawn is not None and len(values) > 1:
-        known = np.isfinite(drawn)
-        centre = np.where(known, drawn, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        moved = np.where(known, drawn - centre, 0)
+    if replicates is not None and len(values) > 1:
+        known = np.isfinite(replicates)
+        centre = np.where(known, replicates, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        moved = np.where(known, replicates - centre, 0)
         size = np.sqrt(np.square(moved).sum(axis=0))
         moves = size > 1e-9
         scaled = moved[:, moves] / size[moves]

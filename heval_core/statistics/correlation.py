@@ -9,7 +9,9 @@ from heval_core.statistics.scores import average_ranks
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Rank correlation of two (N,) samples, ties averaged; NaN for fewer than three pairs, or if one sample is constant.
+    """Compute the rank correlation of two (N,) samples, ties averaged.
+
+    NaN for fewer than three pairs, or if one sample is constant.
 
     >>> round(spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])), 3)
     0.8
@@ -34,14 +36,14 @@ def clustered_spearman(first: np.ndarray, second: np.ndarray, clusters: Sequence
     return rho, percentile_interval(resampled_spearman(first, second, resample_weights(len(distinct))[:, cluster_of]))
 
 
-def resampled_spearman(first: np.ndarray, second: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Compute `spearman`, (resamples,), of two (N,) samples that are drawn (resamples, N) times, each resample ranked anew.
+def resampled_spearman(first: np.ndarray, second: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Compute `spearman`, (resamples,), of two (N,) samples in each resample, ranked anew.
 
-    NaN where one sample is constant.
+    counts: (resamples, N) how often each pair is drawn. NaN where one sample is constant.
     """
-    correlations = np.empty(len(drawn))
-    for rows in row_blocks(len(drawn), drawn.shape[1], BLOCK):
-        weights = drawn[rows].astype(np.float64)
+    correlations = np.empty(len(counts))
+    for rows in row_blocks(len(counts), counts.shape[1], BLOCK):
+        weights = counts[rows].astype(np.float64)
         x, y = (_ranks_drawn(values, weights) for values in (first, second))
         total = weights.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):

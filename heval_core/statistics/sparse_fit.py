@@ -25,8 +25,8 @@ def log_odds(logprobs: np.ndarray) -> np.ndarray:
     return np.asarray(capped - np.log(-np.expm1(capped)))
 
 
-def weights(kept: np.ndarray, odds: np.ndarray) -> np.ndarray:
+def weights(present: np.ndarray, odds: np.ndarray) -> np.ndarray:
     """Fit the weight of each part, (K,), from (M, K) masks and (M,) log-odds."""
     from sklearn.linear_model import Lasso
 
-    return np.asarray(Lasso(alpha=ALPHA).fit(kept.astype(float), odds).coef_)
+    return np.asarray(Lasso(alpha=ALPHA).fit(present.astype(float), odds).coef_)

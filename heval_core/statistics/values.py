@@ -83,9 +83,9 @@ class Sums(NamedTuple):
         """Return how far each unit's values are above the mean, (U,), summing to 0."""
         return self.sums - self.mean() * self.counts
 
-    def by(self, places: np.ndarray, units: int) -> Sums:
-        """Return the same mean, by what larger units add to it. places: (U,) the number of each one's larger unit."""
-        return self._replace(sums=np.bincount(places, self.sums, units), counts=np.bincount(places, self.counts, units))
+    def by(self, unit_of: np.ndarray, units: int) -> Sums:
+        """Return the same mean, by what larger units add to it. unit_of: (U,) the number of each one's larger unit."""
+        return self._replace(sums=np.bincount(unit_of, self.sums, units), counts=np.bincount(unit_of, self.counts, units))
 
     @property
     def units(self) -> int:
@@ -240,18 +240,18 @@ def replicates(values: Sequence[Value], weights: np.ndarray) -> list[np.ndarray]
             if index_of.setdefault(id(column.sums), len(columns)) == len(columns):
                 columns.append(column)
     means = resampled_means(weights, [(column.sums, column.counts) for column in columns])
-    drawn = []
+    replicated = []
     for value in values:
         if value.unavailable is not None:
-            drawn.append(np.array([]))
+            replicated.append(np.array([]))
         elif value.error is not None:
-            drawn.append(subsampling.replicates(value.value, value.error, len(weights)))
+            replicated.append(subsampling.replicates(value.value, value.error, len(weights)))
         elif value.drawn is not None:
-            drawn.append(value.drawn)
+            replicated.append(value.drawn)
         else:
             with np.errstate(invalid="ignore", divide="ignore"):
-                drawn.append(value.of_means(means[:, [index_of[id(column.sums)] for column in value.columns]]))
-    return drawn
+                replicated.append(value.of_means(means[:, [index_of[id(column.sums)] for column in value.columns]]))
+    return replicated
 
 
 def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0) -> Value:
@@ -261,16 +261,16 @@ def total(parts: Iterable[tuple[float, Value]], shift: float = 0.0) -> Value:
     """
     parts = list(parts)
     columns = tuple(column._replace(factor=factor * column.factor) for factor, part in parts for column in part.columns)
-    drawn: Any = None
+    resampled: Any = None
     if all(part.drawn is not None for _, part in parts):
-        drawn = np.sum([factor * np.asarray(part.drawn) for factor, part in parts], axis=0) + shift
+        resampled = np.sum([factor * np.asarray(part.drawn) for factor, part in parts], axis=0) + shift
     return Value(
         "",
         sum(factor * part.value for factor, part in parts) + shift,
         sizes=(("used", sum(part.n for _, part in parts)),),
         columns=columns if all(part.columns for _, part in parts) else (),
         shift=shift + sum(factor * part.shift for factor, part in parts),
-        drawn=drawn,
+        drawn=resampled,
     )
 
 
@@ -329,13 +329,13 @@ class Resampled:
 
     def __init__(self, resamples: Resamples, facts: Iterable[str]):
         distinct = sorted(set(facts))
-        questions, first, places = np.unique(resamples.questions(distinct), return_index=True, return_inverse=True)
-        self._places = dict(zip(distinct, places.tolist(), strict=True))
+        questions, first, indices = np.unique(resamples.questions(distinct), return_index=True, return_inverse=True)
+        self._index_of = dict(zip(distinct, indices.tolist(), strict=True))
         self._count = len(questions)
         self.weights = resamples.of([distinct[index] for index in first])
 
     def _of(self, facts: Iterable[str]) -> np.ndarray:
-        return np.array([self._places[fact] for fact in facts], dtype=np.intp)
+        return np.array([self._index_of[fact] for fact in facts], dtype=np.intp)
 
     def column(
         self,
@@ -347,9 +347,9 @@ class Resampled:
         """Sum (N,) values by the question of each; NaN is left out. once: every question counts once."""
         values = np.asarray(values, dtype=float)
         known = ~np.isnan(values)
-        places = self._of(questions)[known]
-        sums = np.bincount(places, values[known], minlength=self._count)
-        counts = np.bincount(places, minlength=self._count).astype(float)
+        indices = self._of(questions)[known]
+        sums = np.bincount(indices, values[known], minlength=self._count)
+        counts = np.bincount(indices, minlength=self._count).astype(float)
         if once:
             sums, counts = sums / np.maximum(counts, 1), np.minimum(counts, 1)
         return Sums(sums, counts, ends=ends)
@@ -364,10 +364,10 @@ class Resampled:
     def means(self, columns: Mapping[Key, Sums]) -> dict[Key, Value]:
         """Return the mean of each column that has any value, with replicates, in one matrix product for all."""
         used = {key: column for key, column in columns.items() if column.n}
-        drawn = resampled_means(self.weights, [(column.sums, column.counts) for column in used.values()])
+        means = resampled_means(self.weights, [(column.sums, column.counts) for column in used.values()])
         return {
             key: Value(
-                "", column.mean(), sizes=(("used", column.n),), columns=(column,) if column.ends else (), drawn=drawn[:, index]
+                "", column.mean(), sizes=(("used", column.n),), columns=(column,) if column.ends else (), drawn=means[:, index]
             )
             for index, (key, column) in enumerate(used.items())
         }
@@ -382,5 +382,5 @@ class Resampled:
         value = spearman(x[known], y[known]) if known.any() else NAN
         if not np.isfinite(value):
             return None
-        drawn = resampled_spearman(x[known], y[known], self.weights[:, self._of(questions)[known]])
-        return Value("", value, sizes=(("used", int(known.sum())),), drawn=drawn)
+        resampled = resampled_spearman(x[known], y[known], self.weights[:, self._of(questions)[known]])
+        return Value("", value, sizes=(("used", int(known.sum())),), drawn=resampled)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from heval_core.explaining.faithfulness import Faithfulness, drawn, frequencies, levels, turns
+from heval_core.explaining.faithfulness import Faithfulness, frequencies, levels, sampled_tokens, turns
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.records import HEvalError
 from heval_core.store.shards import ShardStore
@@ -23,7 +23,7 @@ def literally(lm, prompt, target, scores, free, replacement, count=None):
             return [t for i, t in enumerate(prompt.ids) if i not in gone]
         fill = [lm.baseline()] * len(prompt.ids)
         if replacement == "drawn":
-            fill = drawn(lm, np.array(prompt.ids)).tolist()
+            fill = sampled_tokens(lm, np.array(prompt.ids)).tolist()
         return [fill[i] if i in gone else t for i, t in enumerate(prompt.ids)]
 
     turn = turns(np.array(prompt.ids))
@@ -90,14 +90,14 @@ def test_drawn_tokens_are_the_languages_by_frequency_never_the_token_itself_and_
     text = " ".join(lm.decode([int(token)]) for token in known[np.argsort(-shares)[:15]])
     assert "the" in text.split()
     ids = np.full(20_000, int(known[shares.argmax()]))
-    found = drawn(lm, ids)
+    found = sampled_tokens(lm, ids)
     assert (found != ids).all()
     others = known[known != ids[0]]
     expected = np.delete(shares, shares.argmax()) / (1 - shares.max())
     counts = np.array([(found == token).mean() for token in others[np.argsort(-expected)[:20]]])
     np.testing.assert_allclose(counts, np.sort(expected)[::-1][:20], atol=0.01)
-    np.testing.assert_array_equal(drawn(lm, ids), found)
-    assert (drawn(lm, np.append(ids, 5))[:-1] != found).any()  # another prompt draws for itself
+    np.testing.assert_array_equal(sampled_tokens(lm, ids), found)
+    assert (sampled_tokens(lm, np.append(ids, 5))[:-1] != found).any()  # another prompt draws for itself
 
 
 def test_a_prompt_of_which_deletion_leaves_nothing_is_the_baseline_token(clean):
