@@ -211,11 +211,11 @@ def assignments_in_calls(tree: ast.AST) -> Found:
 
 # Each rule, and the rooms that do not hold it: their code is part of the keys of stored values, a renaming would compute them
 # again.
-WORDING: dict[Callable[[ast.AST], Found], set[str]] = {
-    no_verb: set(),
+WORDING = {
+    no_verb: set[str](),
     our_words: {"heval_core/statistics", "heval_core/metrics"},
-    flags_as_indices: set(),
-    assignments_in_calls: set(),
+    flags_as_indices: set[str](),
+    assignments_in_calls: set[str](),
 }
 
 

@@ -5,7 +5,8 @@ the project.
 The control of `years`: passages of the same sentences, but both sentences about a city are of one year. Whoever takes one of
 the two mentions for the only source is wrong here.
 Balance: of each state's four passages, the sentence with the question's words is the city's first in two, and its last in two.
-Asked under `conflicting.twice` alone. Fields used: country, capital. Records: 143 states x 4 passages = 572 facts. Context: about 253 characters.
+Asked under `conflicting.twice` alone.
+Fields used: country, capital. Records: 143 states x 4 passages = 572 facts. Context: about 253 characters.
 """
 
 from collections.abc import Iterator

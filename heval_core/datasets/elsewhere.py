@@ -8,7 +8,8 @@ Balance: of each state's four questions (about four games), two ask for the firs
 the sentence asked for has the question's words, and the other mention fewer of them; in two it says the same in other words
 ("Peru sent its chess players to the city of Oslo."), and the other mention shares more words with the question. Both are
 crossed, and over the states each game has each case about as often.
-Asked under `conflicting.twice` alone. Fields used: country, capital. Records: 143 states x 4 games = 572 facts. Context: about 223 characters.
+Asked under `conflicting.twice` alone.
+Fields used: country, capital. Records: 143 states x 4 games = 572 facts. Context: about 223 characters.
 """
 
 from collections.abc import Iterator

@@ -8,7 +8,8 @@ tell them apart, and memory does not know. Years of a passage have different dec
 Balance: of each state's four passages, two ask for the first mention of the city, two for the last. In two the sentence asked
 for has the question's words and the other mention fewer of them; in two it says the same in other words ("In 1994 delegates
 discussed Peru in the city of Oslo."), and the other mention shares more words with the question. Both are crossed.
-Asked under `conflicting.twice` alone. Fields used: country, capital. Records: 143 states x 4 passages = 572 facts. Context: about 252 characters.
+Asked under `conflicting.twice` alone.
+Fields used: country, capital. Records: 143 states x 4 passages = 572 facts. Context: about 252 characters.
 """
 
 from collections.abc import Iterator

@@ -110,6 +110,14 @@ def test_a_number_over_other_answers_than_most_methods_is_none():
     assert "half" in board.ranking("worded", "one").methods
 
 
+def test_what_few_methods_were_run_on_does_not_count():
+    """Two of four rows ran on a further regime, with wrong answers alone: one of them is a control."""
+    column = COLUMNS["worded"]
+    further = stored(column, {key: {"one": (0, 0)} for key in ("good", "text")}, regime="mixed.d1")
+    found = board_of(stored(column), further.assign(question=further["question"] + " more")).rows
+    pd.testing.assert_frame_equal(found, board_of(stored(column)).rows)
+
+
 def test_a_model_with_too_few_answers_is_not_in_the_mean():
     column = COLUMNS["worded"]
     small = stored(column, {"good": {"three": (1, 1)}, "half": {"three": (0, 0)}}, 5)

@@ -9,8 +9,8 @@ Columns, each the share named rightly, with chance .5 where there are two places
 Formula: of a model the mean of two halves (first and second document, or source first and last), each over all its answers,
 whatever their data set and regime; over all models the mean of the models'. No mean is taken over columns, which ask
 different things. Intervals: `statistics/values.py`, clustered by question, and of a mean `bounded.mean_interval`; the same
-questions are resampled for all rows of a column. Ranks: `evaluation/ranking.py`. A number over other answers than most
-methods' is none.
+questions are resampled for all rows of a column. Ranks: `evaluation/ranking.py`. Only cells count in which more than half of
+a model's methods ran, and a number over other answers than most methods' is none.
 Reference: ours (docs/hard-board.md). Cost: one query, and a product of 2,000 x questions x halves for each column.
 """
 
@@ -152,6 +152,7 @@ class _Share(NamedTuple):
 
 def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[str]) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a column without its key: of each model, then of all."""
+    stored = _shared(stored, controls)
     units, questions = pd.factorize(stored["question"], sort=True)
     weights = resample_weights(len(questions), seed=zlib.crc32(column.key.encode()))
     by_model: dict[str, dict[str, _Share]] = {}
@@ -168,6 +169,16 @@ def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[st
         for key, share in numbers.items():
             halves = [number for half in share.halves for number in (*half[:3], half.n)] or [NAN] * len(_HALVES)
             yield (model, key, *share[:5], int(share.asked.sum()), share.reason, above.get(key, []), *halves)
+
+
+def _shared(stored: pd.DataFrame, controls: Collection[str]) -> pd.DataFrame:
+    """Select the rows of cells in which more than half of a model's methods ran, as `means.counting` does."""
+    method = ~stored["explainer"].isin([*controls])
+    judges = stored[method] if method.any() else stored
+    methods, cell = judges.groupby("model")["explainer"].nunique(), ["model", "dataset", "regime"]
+    ran = judges.groupby(cell)["explainer"].nunique().rename("ran").reset_index()
+    usual = ran[ran["ran"] > ran["model"].map(methods) / 2]
+    return stored.merge(usual[cell], on=cell)
 
 
 def _number(column: HardColumn, rows: pd.DataFrame, weights: np.ndarray) -> _Share:

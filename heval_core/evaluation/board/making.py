@@ -93,7 +93,10 @@ def _computed(reader: Reader, chosen: Filter, values: Callable[[str, int, Sequen
     measured = {measure: values(measure.metric, measure.at(DEFAULT_K), measure.together) for measure in measures_of_boards()}
     cells = pd.concat(measured.values())
     regimes = list(dict.fromkeys(cells["regime"].astype(str)))
-    rows, costs = rows_of(reader, list(cells["explainer"].unique())), costs_of(reader, chosen, regimes)
+    # Who ran only where the answer stands twice is on the hard board.
+    plain = cells[[read_key(str(regime)).plain for regime in cells["regime"]]]
+    rows = rows_of(reader, list((cells if plain.empty else plain)["explainer"].unique()))
+    costs = costs_of(reader, chosen, regimes)
     result = board_of(measured, rows, costs, reader.questions(chosen))
     titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
     datasets = tuple(dataset_title(key, titles) for key in result.datasets)
