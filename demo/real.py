@@ -36,7 +36,7 @@ NEXT = ((MODELS, "invented_states", (TWO, *REST), FIRST), (MODELS, "country_prof
 PASSAGE = ("conflicting.twice",)
 TWICE = (
     (CAPITALS, ("double_conflicting.d1", "mixed.d1"), 120, "own"), ("years", PASSAGE, 90, "any"),
-    ("elsewhere", PASSAGE, 90, "any"), ("either", PASSAGE, 30, "any"),
+    ("elsewhere", PASSAGE, 60, "any"), ("either", PASSAGE, 30, "any"),
 )  # fmt: skip
 # The dearest explainers come last.
 DEAREST = ("ig", "contextcite")

@@ -213,12 +213,16 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
 
 
 def _with_regimes(pair: Pair, problems: Problems) -> Pair:
-    """Leave out the regimes in which a data set is not asked; they are said."""
+    """Put the regime of a data set that gives answers twice in place of others; what is not asked is said."""
     regimes = pair.questions.asked_in(pair.grid.regimes)
-    if left_out := [key for key in pair.grid.regimes if key not in regimes]:
-        dataset, why = pair.questions.dataset, f"gives answers twice, and is asked in {', '.join(regimes)}"
-        problems.say(f"{dataset} {why}; left out: {', '.join(left_out)}")
-    return pair.with_options(regimes=regimes)
+    if not pair.questions.said_twice:
+        return pair
+    beside = {"whole answers": pair.grid.answers, "techniques": pair.grid.techniques}
+    left_out = [*(key for key in pair.grid.regimes if key not in regimes), *(name for name, given in beside.items() if given)]
+    if left_out:
+        where = f"{pair.questions.dataset} gives answers twice, and is asked in {', '.join(regimes)}"
+        problems.say(f"{where}; left out: {', '.join(left_out)}")
+    return pair.with_options(regimes=regimes, answers=False, techniques=())
 
 
 def _readable(pair: Pair, problems: Problems) -> Pair:

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heval_core import regimes
@@ -13,7 +13,7 @@ from heval_core.datasets._reading import BadRecord, Listing, Unusable
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Dataset
 from heval_core.records import Fact, HEvalError, Passage
-from heval_core.records.regime_keys import ONE_PASSAGE, TWICE, RegimeOptions, read_key
+from heval_core.records.regime_keys import ONE_PASSAGE, TWICE, read_key
 
 # Without a limit, a dataset gives at most this many questions, because all of them are kept in memory.
 MOST_QUESTIONS = 200_000
@@ -50,7 +50,7 @@ class Questions:
         """Return those of some regimes in which it is asked; where its passages give answers twice, that one in any case."""
         if not self.said_twice:
             return tuple(keys)
-        return tuple(key for key in keys if read_key(key).decoy == TWICE) or (str(RegimeOptions(ONE_PASSAGE, TWICE)),)
+        return tuple(dict.fromkeys(str(replace(read_key(key), base=ONE_PASSAGE, decoy=TWICE)) for key in keys))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -205,6 +205,7 @@ def _listed(dataset: Dataset, listing: Listing, limit: int | None, seed: int, st
         (),
         listing.fingerprint,
         dataset.long,
+        getattr(dataset, "said_twice", False),
         records=len(listing.ids),
         usable=len(listing.ids),
         seen=len(listing.ids) - sum(admitted),

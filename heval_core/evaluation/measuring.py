@@ -111,7 +111,8 @@ class Measuring:
         writer.insert_pieces("instance", kinds.INSTANCE.schema, tables_of)
         heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
         writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
-        writer.insert_frame("source", _with_agreed(ShardRows(store, entries, kinds.SOURCE), instances))
+        sources = _with_agreed(ShardRows(store, entries, kinds.SOURCE), instances)
+        writer.insert_frame("source", sources)
         for kind in (kinds.HEAD_NEED, kinds.ANSWER):
             shard_rows = ShardRows(store, entries, kind)
             writer.insert_arrow(kind.name, shard_rows.take(shard_rows.rows))
@@ -119,7 +120,7 @@ class Measuring:
         on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
         def attributions() -> Iterator[pa.Table]:
-            for piece, rows in _explained(instances, used, methods):
+            for piece, rows in _explained(instances, used, methods, functools.partial(_given, mentions=sources)):
                 scores = rows.select(["instance_id", "explainer", "scores"]).to_pandas()
                 on_top.append(patterns.rows_of(piece, scores))
                 yield rows
@@ -195,7 +196,7 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 
 
 def _explained(
-    instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], GivenAnswers] | None = None
+    instances: ShardRows, used: pd.DataFrame, methods: ShardRows, answers: Callable[[pd.DataFrame], GivenAnswers]
 ) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
     """Yield some instances at a time, and the rows of methods and controls about them. answers: see `_with_controls`."""
     if methods.rows.empty:
@@ -227,23 +228,26 @@ def _of_first_documents(instances: pd.DataFrame) -> GivenAnswers:
     return [(texts[0], str(tokens[answers[0][0]])) for texts, tokens, answers in columns]
 
 
-def _given(instances: pd.DataFrame) -> GivenAnswers:
-    """Return the answers that the model gave; of one that is no candidate only the first token is known."""
-    names = ("group", "candidate_groups", "candidate_texts", "predicted_text")
-    rows = zip(*(instances[name] for name in names), strict=True)
-    return [(dict(zip(groups, texts, strict=True)).get(group, ""), token) for group, groups, texts, token in rows]
+def _given(instances: pd.DataFrame, mentions: pd.DataFrame) -> GivenAnswers:
+    """Return the answers that the model gave. Of one that is no candidate only the first token is known, or what was replaced
+    in its place. mentions: rows of `source`.
+    """
+    spans = {row.instance_id: slice(int(row.start), int(row.end)) for row in mentions.dropna(subset="start").itertuples()}
+    names, given = ("instance_id", "tokens", "group", "candidate_groups", "candidate_texts", "predicted_text"), []
+    for key, tokens, group, groups, texts, token in zip(*(instances[name] for name in names), strict=True):
+        replaced = "".join(tokens[spans[key]]).strip() if key in spans else ""
+        given.append((dict(zip(groups, texts, strict=True)).get(group, replaced), token))
+    return given
 
 
-def _with_controls(
-    methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], GivenAnswers] | None = None
-) -> pa.Table:
+def _with_controls(methods: pa.Table, instances: pd.DataFrame, answers: Callable[[pd.DataFrame], GivenAnswers]) -> pa.Table:
     """Return the methods' rows of some instances and the controls', in the order of the instances and by explainer.
 
-    answers: of instances; by default those that the model gave. Controls need only what is stored of an instance. They get
+    answers: of instances. Controls need only what is stored of an instance. They get
     scores where a method has them, so that both are measured on the same ones.
     """
     explained = instances[instances["instance_id"].isin(methods["instance_id"].to_pylist())]
-    rows = zip(explained.itertuples(), (answers or _given)(explained), strict=True)
+    rows = zip(explained.itertuples(), answers(explained), strict=True)
     prompts, controls = [PlainPrompt.of_row(row, *answer) for row, answer in rows], []
     for explainer, control in catalogue.explainers(control=True).items():
         same = {"explainer": explainer, "settings": repr(control), "signed": bool(control.signed)}

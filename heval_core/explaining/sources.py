@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     import torch
 
 # In the keys of shards: raise it whenever these rules change.
-RULES = "answers replaced, 2"
+RULES = "answers replaced, 3"
 # Why an answer has no source.
-NO_DOCUMENT = "the answer stands in no document"
+NO_DOCUMENT = "the answer is of no document"
+BEGINS_ALIKE = "the answer's first token is not its alone"
 NOT_STATED = "the document states no answer"
 OTHER_PROMPT = "the prompt is not what the layout makes of the documents"
 NO_MENTION = "the answer is not mentioned"
@@ -156,13 +157,15 @@ def _given(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Se
 
 def _another(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """Find the answer of a relation that begins as the model's, is no candidate, and stands in a document."""
+    if any(behaviour.token_id in name.first_tokens for name in prepared.names):
+        raise _Unavailable(BEGINS_ALIKE)
     texts, known = [document.text for document in prepared.instance.documents], {alike(name.text) for name in prepared.names}
     others = (answer for answer in pool if alike(answer) not in known and any(mentions(answer, text) for text in texts))
     given = {answer: tokens for answer in others if behaviour.token_id in (tokens := lm.first_tokens(answer))}
     if behaviour.answer_text is not None:
         given = {answer: tokens for answer, tokens in given.items() if mentions(answer, behaviour.answer_text)}
     if len(given) != 1:
-        raise _Unavailable(NO_DOCUMENT)
+        raise _Unavailable(BEGINS_ALIKE if given else NO_DOCUMENT)
     return next(iter(given.items()))
 
 

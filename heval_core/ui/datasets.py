@@ -72,8 +72,9 @@ def kept_and_dropped(results: Reader, chosen: Filter, outcomes: pd.DataFrame) ->
         links.link_to(f"Open the instances of {', '.join(filter(None, parts))}", behind_bar)
     reasons = "; ".join(f"*{reason}*: {DROP_REASONS[reason].meaning}" for reason in dropped)
     st.caption(
-        "All chosen models together. Other and ambiguous answers enter no metric. Click a part of a bar for its instances; "
-        "of what was dropped, those that were kept beside it." + (f" Dropped: {reasons}." if reasons else "")
+        "All chosen models together. Ambiguous answers enter no metric, others only *which mention*. Click a part of a bar "
+        "for its instances; of what was dropped, those that were kept beside it."
+        + (f" Dropped: {reasons}." if reasons else "")
     )
 
 

@@ -60,7 +60,7 @@ def _layouts(options: argparse.Namespace) -> int:
             for template in options.template or able:
                 with lm.asked_in(template):
                     memories = Memories.collect(lm, questions.facts, options.memory)
-                    for regime in REGIMES:
+                    for regime in questions.asked_in(REGIMES):
                         outcomes = outcomes_of(lm, questions, Prompting(regime, options.seed, memories, options.match))
                         line = f"{outcomes.share}, memory right {_right(lm, questions, memories):3}: {outcomes.by_name}"
                         print(f"{lm.key} · {questions.dataset} · {regime:12} {template:12} {line}", flush=True)

@@ -17,7 +17,7 @@ from heval_core.folders import RESULTS, program, short
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import LAYOUTS
 from heval_core.records import DUAL_REGIMES, EVERY_REGIME, HEvalError
-from heval_core.records.regime_keys import DECOYS, LENGTHS, POSITIONS, TWICE, expanded
+from heval_core.records.regime_keys import DECOYS, LENGTHS, ONE_PASSAGE, POSITIONS, TWICE, expanded
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid, Options
 
@@ -179,9 +179,10 @@ def regimes_of(options: argparse.Namespace, default: tuple[str, ...]) -> tuple[s
     regimes = default if values["regimes"] is None else values["regimes"]
     chosen, left_out = expanded(regimes, values["decoy"] or (), values["length"] or (), values["place"])
     if left_out:
-        print(f"left out, because they have another number of documents: {', '.join(left_out)}", file=sys.stderr)
+        print(f"left out, because they cannot have these decoys: {', '.join(left_out)}", file=sys.stderr)
     if not chosen:
-        raise HEvalError(f"No regime is left; decoys need two documents: {', '.join(DUAL_REGIMES)}.")
+        needed = f"decoys need two documents: {', '.join(DUAL_REGIMES)}; {TWICE} needs {ONE_PASSAGE}"
+        raise HEvalError(f"No regime is left; {needed}.")
     return chosen
 
 

@@ -118,6 +118,20 @@ def test_what_few_methods_were_run_on_does_not_count():
     pd.testing.assert_frame_equal(found, board_of(stored(column)).rows)
 
 
+def test_where_no_cell_is_shared_every_row_says_so():
+    """One method a regime: a control in both has no number either. A model of controls alone has theirs."""
+    column, regimes = COLUMNS["worded"], {"good": "mixed.d1", "half": "mixed.d2"}
+    apart = [
+        stored(column, {key: {"one": (20, 9)}, "text": {"one": (20, 20)}}, regime=regime) for key, regime in regimes.items()
+    ]
+    found = board_of(*apart).rows
+    assert set(found["reason"]) == {"no cell has a number of more than half of the methods, so nothing compares"}
+    assert len(found) == 2 * 3
+    alone = stored(column, {"text": {"two": (20, 20)}})
+    found = board_of(stored(column, {"good": {"one": (20, 9)}}), alone).rows.set_index(["model", "explainer"])
+    assert found.loc[("two", "text"), "value"] == 1
+
+
 def test_a_model_with_too_few_answers_is_not_in_the_mean():
     column = COLUMNS["worded"]
     small = stored(column, {"good": {"three": (1, 1)}, "half": {"three": (0, 0)}}, 5)

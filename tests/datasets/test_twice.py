@@ -105,7 +105,7 @@ def test_a_passage_is_always_the_same(key, fact_id, sentences, question):
 def test_it_is_asked_in_a_regime_of_its_own_and_other_data_sets_are_not(plugin):
     questions, states = (load_questions(key, 20, 0, regimes.PromptStyle()) for key in (plugin.key, "world_capital"))
     assert questions.asked_in(["gold", "mixed"]) == ("conflicting.twice",)
-    assert questions.asked_in(["mixed", "conflicting.twice.256-first"]) == ("conflicting.twice.256-first",)
+    assert questions.asked_in(["mixed.256-first", "conflicting.twice.256-first"]) == ("conflicting.twice.256-first",)
     assert states.asked_in(["gold", "mixed.d1"]) == ("gold", "mixed.d1")
     asked, plain = (built(of.facts, of.pool, "conflicting.twice", regimes.PromptStyle(), 20, 0) for of in (questions, states))
     same = built(questions.facts, questions.pool, "conflicting", regimes.PromptStyle(), 20, 0)

@@ -130,6 +130,11 @@ def test_an_answer_of_no_candidate_is_replaced_where_a_document_gives_it(copiers
         return
     assert (source.source, source.together, source.fresh) == ("one", "follows", ("Value7", "Value8"))
     assert [(one.document, one.start, one.is_source) for one in source.mentions] == [(0, 5, False), (1, 8, True)]
+    # A candidate that begins as it does would be taken for it.
+    alike = Named("C2", "Value2 Value3", lm.first_tokens("Value2"))
+    answered = pipeline.answer(lm, [dataclasses.replace(asked, names=(asked.names[0], alike))])
+    behaviour = dataclasses.replace(answered.behaviours[0], group="other", text_group="other", answer_text="Value2 Value6")
+    assert sources_of(dataclasses.replace(answered, behaviours=(behaviour,)), [POOL]) == [sources.BEGINS_ALIKE]
 
 
 BAD = {

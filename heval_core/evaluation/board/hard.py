@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from heval_core.evaluation.board.making import NOT_RUN, OTHER_INSTANCES, whole
+from heval_core.evaluation.board.making import NOT_RUN, NOT_SHARED, OTHER_INSTANCES, whole
 from heval_core.evaluation.means import controls_of
 from heval_core.evaluation.ranking import ROUNDING, Ranking, ahead, ranking
 from heval_core.records import TECHNIQUE
@@ -152,16 +152,19 @@ class _Share(NamedTuple):
 
 def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[str]) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a column without its key: of each model, then of all."""
+    by_model: dict[str, dict[str, _Share]] = {}
+    for model, explainer in stored[["model", "explainer"]].drop_duplicates().itertuples(index=False):
+        by_model.setdefault(str(model), {})[str(explainer)] = _Share(reason=NOT_SHARED)
     stored = _shared(stored, controls)
     units, questions = pd.factorize(stored["question"], sort=True)
-    weights = resample_weights(len(questions), seed=zlib.crc32(column.key.encode()))
-    by_model: dict[str, dict[str, _Share]] = {}
+    weights = resample_weights(max(1, len(questions)), seed=zlib.crc32(column.key.encode()))
     for (model, explainer), rows in stored.assign(unit=units).groupby(["model", "explainer"]):
-        by_model.setdefault(str(model), {})[str(explainer)] = _number(column, rows, weights)
+        by_model[str(model)][str(explainer)] = _number(column, rows, weights)
     by_model = {model: _alike(numbers, controls) for model, numbers in by_model.items()}
     enough = [numbers for numbers in by_model.values() if any(not number.reason for number in numbers.values())]
+    every = enough or [*by_model.values()]
     keys = dict.fromkeys(key for numbers in by_model.values() for key in numbers)
-    by_model[ALL] = {key: _mean([numbers.get(key, _Share(reason=NOT_RUN)) for numbers in enough]) for key in keys}
+    by_model[ALL] = {key: _mean([numbers.get(key, _Share(reason=NOT_RUN)) for numbers in every]) for key in keys}
     for model, numbers in by_model.items():
         known = {key: number for key, number in numbers.items() if not number.reason}
         frame = pd.DataFrame([number[:3] for number in known.values()], [*known], ["value", "low", "high"])
@@ -172,9 +175,11 @@ def _of_column(column: HardColumn, stored: pd.DataFrame, controls: Collection[st
 
 
 def _shared(stored: pd.DataFrame, controls: Collection[str]) -> pd.DataFrame:
-    """Select the rows of cells in which more than half of a model's methods ran, as `means.counting` does."""
+    """Select the rows of cells in which more than half of a model's methods ran, as `means.counting` does; of all explainers
+    where a model has no method.
+    """
     method = ~stored["explainer"].isin([*controls])
-    judges = stored[method] if method.any() else stored
+    judges = stored[method | ~stored["model"].isin(stored[method]["model"])]
     methods, cell = judges.groupby("model")["explainer"].nunique(), ["model", "dataset", "regime"]
     ran = judges.groupby(cell)["explainer"].nunique().rename("ran").reset_index()
     usual = ran[ran["ran"] > ran["model"].map(methods) / 2]

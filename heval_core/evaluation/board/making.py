@@ -15,6 +15,7 @@ import pandas as pd
 
 from heval_core.evaluation.board.costs import costs_of
 from heval_core.evaluation.board.records import (
+    ASSUMED,
     CELLS,
     EVERY_SIZE,
     PAIRS,
@@ -94,8 +95,8 @@ def _computed(reader: Reader, chosen: Filter, values: Callable[[str, int, Sequen
     cells = pd.concat(measured.values())
     regimes = list(dict.fromkeys(cells["regime"].astype(str)))
     # Who ran only where the answer stands twice is on the hard board.
-    plain = cells[[read_key(str(regime)).plain for regime in cells["regime"]]]
-    rows = rows_of(reader, list((cells if plain.empty else plain)["explainer"].unique()))
+    once = cells[[read_key(str(regime)).decoy not in (*ASSUMED, TWICE) for regime in cells["regime"]]]
+    rows = rows_of(reader, list((cells if once.empty else once)["explainer"].unique()))
     costs = costs_of(reader, chosen, regimes)
     result = board_of(measured, rows, costs, reader.questions(chosen))
     titles = reader.catalogue("dataset").set_index("key")["title"].to_dict()
@@ -248,6 +249,7 @@ def _absent(
             needed = f"the batch job measures it with {measure.needs}"
             missing.append((BoardColumn(measure).title, lacking if measure.question in SCALED else needed))
     regimes = [read_key(regime) for regime in {str(regime) for cells in measured.values() for regime in cells["regime"]}]
+    regimes = [regime for regime in regimes if regime.decoy != TWICE]
     for name, title, none in (("decoy", "Under decoys", NO_DECOYS), ("length", "At length", NO_LENGTHS)):
         if not any(getattr(column, name) for column in columns):
             missing.append((title, NOT_ASKED if any(getattr(regime, name) for regime in regimes) else none))
