@@ -32,6 +32,16 @@ def test_every_condition_has_a_line_and_the_obeyed_ones_a_run(model_folders, pri
     assert "--obeyed is 2.0; it is a share" in prints(*command, "--obeyed", "2", ends=2).err
 
 
+def test_passages_that_give_answers_twice_are_asked_in_their_own_regime(model_folders, prints, tmp_path):
+    command = ["plan", "--models", str(model_folders["gpt2"]), "--datasets", "years", "--limit", "2", "--no-calibrate"]
+    command += ["--explainers", "fa", "--answers", "--regimes", "gold", "mixed", "--store", str(tmp_path)]
+    said = prints(*command)
+    left_out = "years gives answers twice, and is asked in conflicting.twice; left out: gold, mixed, whole answers"
+    assert left_out in said.err + said.out
+    assert "conflicting.twice" in said.out
+    assert "mixed" not in said.out.replace(left_out, "")
+
+
 @pytest.mark.parametrize(("counts", "renamed", "verdict"), [
     ({"C1": 3, "C2": 2, "other": 5}, 0, "yes"), ({"C1": 4, "M": 1, "other": 5}, 0, "no"),
     ({"C1": 5, "other": 6}, 6, "no, withdrawn: 6 answers are the other name"), ({"C1": 5, "other": 5}, 5, "yes"),
