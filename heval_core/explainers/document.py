@@ -26,12 +26,15 @@ class DocumentEffect(Base):
     unit: str = "document"
 
     key = "document"
-    title = "Document alone (control)"
     family = "control"
     needs = ()
     order = 14
     choices = (("unit", "unit", LEVELS),)
     reference = "control"
+
+    @property
+    def title(self) -> str:
+        return f"{'Document alone' if self.unit == 'document' else f'{self.unit.capitalize()}s left out'} (control)"
 
     def __repr__(self) -> str:
         """Return the repr as it was before there were units: stored results are found by it."""

@@ -55,7 +55,10 @@ def test_where_a_text_search_is_as_good_nobody_is_said_to_find_the_source():
     assert "(80 answers, chance 0.50). ROUTE names" in told(own)
     assert told(own).endswith(f"{BOTH}.")
     # That a control which asks the model is as good changes nothing.
-    assert "FA finds" in told(board(TRUTH | {"unworded": HARD | {"asks": (19, 19)}}))
+    assert "0.95). " not in told(board())
+    asks = told(board(TRUTH | {"unworded": HARD | {"asks": (19, 19)}}))
+    assert "FA finds" in asks
+    assert "(WORDS, 0.50). ASKS, a control that asks the model too, has 0.95: no method is ahead of it. ROUTE" in asks
 
 
 def test_a_finding_that_one_model_makes_alone_is_said_to_hold_there():

@@ -32,7 +32,7 @@ def main() -> None:
             "instance": f"instances?instance={instance}&painted=fa",
             "instance_rows": f"instances?instance={instance}&mode=rows&list=open&model=demo-qwen2",
             "instance_head": f"instances?instance={instance}&pick=L0H1&painted=head",
-            "leaderboard": "leaderboard",
+            "leaderboard": "leaderboard?tab=overall",
             "techniques": "techniques",
             "citations": "citations",
             "claim": "citations?tab=claim&writer=sloppy&only=wrong_marker",

@@ -32,7 +32,8 @@ def hard_conclusion(board: HardBoard, name: NameOf, model: NameOf) -> str:
     if not column:
         return NOTHING
     finders = [key for key in board.ranking(column).best if _finds(board, key, column, ALL)]
-    texts = [_finding(board, column, finders, name), *_read(board, column, name), _for_whom(board, column, finders, model)]
+    finding = [_finding(board, column, finders, name), *(_asking(board, column, name) if finders else [])]
+    texts = [*finding, *_read(board, column, name), _for_whom(board, column, finders, model)]
     return sentences([*texts, *_lacking(board)])
 
 
@@ -57,6 +58,19 @@ def _finding(board: HardBoard, column: str, finders: Sequence[str], name: NameOf
         return f"{_WHERE[column]}, {ahead} ({rows['value'][text]:.2f}): {has} {value}"
     above = f"{'' if alone else 'at least '}{rows['value'][[*keys]].min() - rows['value'][text]:.2f} above {beside}"
     return f"{_WHERE[column]}, {who(keys, name)} {'finds' if alone else 'find'} the one that it depends on: {value}, {above}"
+
+
+def _asking(board: HardBoard, column: str, name: NameOf) -> list[str]:
+    """Return the controls that ask the model too, and that no method is ahead of."""
+    rows, models = board.numbers(column), {*board.controls} - {*board.text_only}
+    beaten = {key for method in board.ranking(column).methods for key in rows["exceeds"][method]}
+    level = [key for key in rows.index if key in models - beaten]
+    if not level:
+        return []
+    alone = len(level) == 1
+    also = "a control that asks the model too, has" if alone else "controls that ask the model too, have"
+    ahead = f"no method is ahead of {'it' if alone else 'them'}"
+    return [f"{listed([name(key) for key in level])}, {also} {_span(rows, level)}: {ahead}"]
 
 
 def _read(board: HardBoard, column: str, name: NameOf) -> list[str]:
