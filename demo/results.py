@@ -59,6 +59,8 @@ class Harder(NamedTuple):
     timed: bool = False
 
 
+# Under the taught rule the document of a trusted source is used; a louder one is not used more. Either says both answers.
+CUED, CUES = 80, tuple(str(RegimeOptions("double_conflicting", decoy)) for decoy in ("trust", "loud"))
 HARDER = (
     Harder(ENOUGH + FURTHER, tuple(RegimeOptions("mixed", decoy) for decoy in ("d0", "d1"))),
     Harder(ENOUGH, tuple(RegimeOptions("mixed", decoy) for decoy in ("d2", "d3"))),
@@ -88,6 +90,8 @@ def runs(datasets: Sequence[str], claims: Path) -> Iterator[list[str]]:
     yield from halves("--regimes", *PLAIN, "--faithfulness-protected", str(PROTECTED))
     for name in LENGTHENED:
         yield from _harder(name)
+    cued = ",".join((*catalogue.default_methods(), *further(), *DEPENDENCE))
+    yield run(folders(*RULED), SHORT, "--explainers", cued, "--regimes", *CUES, "--sources", limit=CUED)
     yield from halves("--regimes", TIMED, "--timing")  # nothing else should run beside them
     how = f"--claims {claims} --writers shipped --annotators {','.join(ANNOTATORS)} --masking full --shard-size {COUNT}"
     yield ["citations", "run", *how.split()]
@@ -124,6 +128,7 @@ def _harder(name: str) -> Iterator[list[str]]:
     for one in HARDER:
         obeyed = [str(regime) for regime in one.regimes if rates[SHORT, str(regime)] >= OBEYED]
         if obeyed:
-            beside = ["--timing"] if one.timed else []
+            # Where the answer may stand in two places it is asked on which of them it depends.
+            beside = ["--timing"] if one.timed else ["--sources"]
             options = ["--explainers", ",".join((*catalogue.default_methods(), *further())), "--regimes", *obeyed, *beside]
             yield run([model], SHORT, *options, limit=one.questions)

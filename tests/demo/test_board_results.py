@@ -3,7 +3,7 @@
 import pytest
 
 from demo.examine import read_measured
-from demo.results import DEPENDENCE, HARDER, LENGTHENED, OBEYED, RULED, SHORT
+from demo.results import CUES, DEPENDENCE, HARDER, LENGTHENED, OBEYED, RULED, SHORT
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
 from heval_core.plugins import catalogue
@@ -43,6 +43,9 @@ def test_so_on_the_models_whose_results_have_no_decoys(architecture, tmp_path):
 def test_decoys_and_lengths_are_shown_only_where_the_model_obeys_its_rule(demo_reader):
     choices = demo_reader.choices()
     shown = choices[choices["explained"] & choices["regime"].map(lambda key: not read_key(key).plain)]
+    cued = shown["regime"].isin(CUES)
+    assert set(shown[cued]["model"]) == {f"demo-{name}" for name in RULED}
+    shown = shown[~cued]
     assert set(shown["model"]) == set(LONG)
     asked = {(SHORT, str(regime)) for one in HARDER for regime in one.regimes}
     for model in LONG:
