@@ -31,6 +31,7 @@ with results_page() as results:
         aside.caption(filters.counts(results, chosen))
         (measured_cells if tab == "regime" else faithfulness).draw(results, chosen)
     elif (leaderboard := board.board_of(results, chosen)) is not None:
-        with aside, st.popover(filters.counts(results, chosen), help="What these results cannot tell"):
+        counted = sources.with_decoys(results, chosen) if tab == "source" else chosen
+        with aside, st.popover(filters.counts(results, counted), help="What these results cannot tell"):
             st.markdown(board.what_is_open(leaderboard))
         OF_BOARD[tab](results, chosen, leaderboard)

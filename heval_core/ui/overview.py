@@ -76,7 +76,7 @@ def draw_board(results: Reader, chosen: Filter, leaderboard: Board) -> None:
     """Draw the figure of the Leaderboard's first tab that has numbers, in little room, and what it says."""
     hard, names = sources.sources_of(results, chosen), names_of(results)
     st.subheader(HARD_TITLE if hard else "Between guessing (0) and perfect (1)")
-    st.markdown(sources.sentence(hard, names) if hard else board.recommendation(leaderboard))
+    st.markdown(sources.sentence(hard, names, brief=True) if hard else board.recommendation(leaderboard))
     st.caption(f"{results.note.partition('. ')[0].rstrip('.')}." if results.note else "")
     figure = source_figure(hard, names, compact=True) if hard else by_question(leaderboard, names, compact=True)
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id, "source" if hard else "overall"))

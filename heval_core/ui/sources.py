@@ -25,9 +25,14 @@ from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.published_results import names_of, query
 
 
+def with_decoys(results: Reader, chosen: Filter) -> Filter:
+    """Return the filter of what the hard board is over."""
+    return query(results, of_regular, chosen)
+
+
 def verdicts(results: Reader, chosen: Filter) -> pd.DataFrame:
     """Count what the answers under a filter depend on; without rows where it was not measured."""
-    return query(results, Reader.source_verdicts, query(results, of_regular, chosen))
+    return query(results, Reader.source_verdicts, with_decoys(results, chosen))
 
 
 def sources_of(results: Reader, chosen: Filter) -> HardBoard | None:
@@ -35,9 +40,9 @@ def sources_of(results: Reader, chosen: Filter) -> HardBoard | None:
     return query(results, hard_board, chosen) if len(verdicts(results, chosen)) else None
 
 
-def sentence(hard: HardBoard, names: Names) -> str:
+def sentence(hard: HardBoard, names: Names, brief: bool = False) -> str:
     """Return what the board says, in Markdown."""
-    return hard_conclusion(hard, lambda key: f"**{plain(names.explainer(key))}**", lambda key: plain(model_title(key)))
+    return hard_conclusion(hard, lambda key: f"**{plain(names.explainer(key))}**", lambda key: plain(model_title(key)), brief)
 
 
 def draw(results: Reader, chosen: Filter, leaderboard: Board) -> None:

@@ -47,6 +47,16 @@ def test_the_sentence_says_who_finds_the_source_who_names_the_route_and_of_which
     )
 
 
+def test_in_brief_it_says_no_halves():
+    whole, brief = told(board()), hard_conclusion(board(), NAMES.explainer, model_title, brief=True)
+    cut = ": right in 1.00 where the answer depends on the first place, and in 0.10 where on the last"
+    assert cut in whole
+    assert brief == whole.replace(cut, "")
+    few = board({"unworded": HARD})
+    assert "has no number" in told(few)
+    assert "has no number" not in hard_conclusion(few, NAMES.explainer, model_title, brief=True)
+
+
 def test_where_a_text_search_is_as_good_nobody_is_said_to_find_the_source():
     own = board(TRUTH | {"unworded": HARD | {"words": (19, 19)}})
     assert told(own).startswith(

@@ -23,8 +23,8 @@ def store(tmp_path_factory):
     return published(folder)
 
 
-def told(store):
-    return page.sentence(hard_board(store), names_of(store))
+def told(store, brief=False):
+    return page.sentence(hard_board(store), names_of(store), brief)
 
 
 def test_the_leaderboard_opens_on_the_source_with_sentence_figure_and_what_answers_depend_on(store, own_store, figures):
@@ -72,7 +72,9 @@ def test_tables_have_the_figure_s_numbers(store, own_store):
 
 def test_the_overview_shows_it_and_a_mark_leads_to_its_tab(store, own_store, figures, monkeypatch):
     text = text_of(open_page("overview"))
-    assert told(store) in text
+    assert told(store, brief=True) in text
+    assert "right in 0.00 where" in told(store)
+    assert "right in 0.00 where" not in text
     ((figure,), _) = figures["overview_marks"]
     assert [panel.title for panel in figure.panels] == [
         "Stands once", "Twice, words help", "Twice, they do not", "Last token reads",
