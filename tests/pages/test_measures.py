@@ -79,7 +79,7 @@ def test_a_run_says_what_it_leaves_out(tmp_path, prints):
     grid = f"plan --models {DEMO_MODELS / 'demo-qwen2'} --datasets world_capital --limit 2 --no-calibrate".split()
     grid += ["--store", str(tmp_path), "--explainers", "attn"]
     said = prints(*grid, "--regimes", "mixed,conflicting", "--decoy", "d0", "d1")
-    assert "left out, because decoys need two documents: conflicting" in said.err
+    assert "left out, because they cannot have these decoys: conflicting" in said.err
     assert [word for word in said.out.split() if word.startswith("mixed.")] == ["mixed.d0", "mixed.d1"]
     said = prints(*grid, "--regimes", "mixed", "--length", "256", "8192")
     assert "demo-qwen2 reads 512 tokens at most; left out: mixed.8192-first" in said.err
