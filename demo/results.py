@@ -46,7 +46,7 @@ MEASURED, PROTECTED, TIMED = 80, 32, "mixed"
 # So many questions that the smallest group has the 30 answers that its numbers need; further, where answers stand too often.
 ENOUGH, FURTHER = 115, 10
 # Explainers about what an answer depends on: where it stands once, they say no more than others.
-DEPENDENCE = ("knockout", "rollout", "shortlist")
+DEPENDENCE = ("knockout", "relp", "rollout", "shortlist")
 # What at2 is fitted on.
 FITTED = 300
 

@@ -278,8 +278,8 @@ class Model:
                 x = x + mlp.forward(between.forward(x))
         return self.final.forward(x) @ self.head.T
 
-    def relevance(self, ids, wanted, rules):
-        """(n,) scores; wanted: (position, token, sign) of each logit in the target's sum."""
+    def relevance(self, ids, wanted, rules, against=None):
+        """(n,) scores; wanted: (position, token, sign) of each logit in the target's sum; against: ids that are taken off."""
         at_logits = np.zeros((len(ids), len(self.head)))
         self.forward(ids)
         for position, token, sign in wanted:
@@ -291,7 +291,8 @@ class Model:
             else:
                 g = g + between.backward(mlp.backward(g))
                 g = g + before.backward(attention.backward(g, rules))
-        return (self.table[ids] * self.scale * g).sum(-1)
+        embeddings = self.table[ids] - (0 if against is None else self.table[against])
+        return (embeddings * self.scale * g).sum(-1)
 
 
 GPT2_PARTS = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")

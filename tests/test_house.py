@@ -19,10 +19,10 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing; nor is
 # one without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 29_592,
+    "lines of the product": 29_613,
     "files of the product": 263,
     "lines of demo and benchmarks": 2_507,
-    "lines of tests": 28_232,
+    "lines of tests": 28_270,
     "files of tests": 241,
     "lines of JS and CSS": 2_662,
     "words of docs": 15_521,

@@ -184,7 +184,8 @@ def ranking(
     ranked = numbers.dropna(subset="value").sort_values("value", ascending=False, kind="stable").set_index("key")
     stored = "exceeds" in rows and rows["exceeds"].notna().any()
     above = rows.set_index(key)["exceeds"].loc[ranked.index].to_dict() if stored else ahead(ranked, {}, controls)
-    above = _turned(above) if stored and best == "low" else above
+    if stored and best == "low":  # of each, then, those whose numbers its own is below
+        above = {key: [other for other, lower in above.items() if key in lower] for key in above}
     methods = [key for key in ranked.index if key not in controls]
     bands, rest = list[tuple[str, ...]](), methods
     while rest:
@@ -198,17 +199,9 @@ def ranking(
     reach = [key for key in ranked.index if key in controls and methods and not any(key in above[name] for name in methods)]
     below = [key for key in methods if ranked["high"][key] < ranked["chance"][key]]
     better = [key for key in reach if methods[0] in above[key]]
-    equal = bool(bands) and "within" in rows and _all_level(bands[0], rows.set_index(key)["within"])
+    within = rows.set_index(key)["within"] if bands and "within" in rows else None
+    equal = within is not None and all(other in within[first] for first, other in combinations(bands[0], 2))
     return Ranking(tuple(bands), tuple(reach), tuple(better), tuple(below), equal)
-
-
-def _all_level(band: Sequence[str], within: Mapping[str, Collection[str]]) -> bool:
-    return all(other in within[first] for first, other in combinations(band, 2))
-
-
-def _turned(above: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
-    """Return key ▶ those whose numbers its own is below."""
-    return {key: [other for other, lower in above.items() if key in lower] for key in above}
 
 
 def clauses(rankings: Mapping[str, Ranking], name: NameOf) -> list[str]:

@@ -155,6 +155,14 @@ def _given(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Se
     return document.alias or document.answer, next(name.first_tokens for name in prepared.names if name.group == group)
 
 
+def is_another(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> bool:
+    """Return whether an answer of no candidate is one of its relation that stands in a document, so that it has a source."""
+    try:
+        return bool(_another(lm, prepared, behaviour, pool))
+    except _Unavailable:
+        return False
+
+
 def _another(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """Find the answer of a relation that begins as the model's, is no candidate, and stands in a document."""
     if any(behaviour.token_id in name.first_tokens for name in prepared.names):

@@ -49,15 +49,22 @@ class ChangedBackward:
     def __init__(self, facts: ModelFacts):
         self._facts = facts
 
-    def relevance(self, rules: Rules, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
+    def relevance(
+        self,
+        rules: Rules,
+        ids: torch.Tensor,
+        targets: Sequence[Target],
+        contrast: bool = False,
+        against: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Compute each token's embedding times its gradient under the rules, summed over the width: (B, n) ids ▶ (B, n)
         float32.
 
         contrast: of each target's lead over its foils, where it has any (`targets.leads`), in place of its logits' sum.
-        Raises HEvalError if a logit is not finite.
+        against: (B, n) ids whose embeddings are taken off. Raises HEvalError if a logit is not finite.
         """
         with self.copy.under(rules, ids.shape[1]):
-            return self.copy.gradients.times_input(ids, targets, contrast)
+            return self.copy.gradients.times_input(ids, targets, contrast, against)
 
     @cached_property
     def copy(self) -> Copy:

@@ -158,15 +158,17 @@ class CleanPass:
         effects = self.lm.path_patching.effects(last_positions, torch.zeros_like(outputs), pairs)
         return effects[..., 0] - effects[..., 1]
 
-    def relevance(self, rules: Rules, targets: Sequence[Target], contrast: bool) -> torch.Tensor:
-        """Compute relevance, (B, n) float32: see `ChangedBackward`.
+    def relevance(
+        self, rules: Rules, targets: Sequence[Target], contrast: bool, against: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Compute relevance, (B, n) float32: see `ChangedBackward`. against: (B, n) ids, whose embeddings are taken off.
 
         Raises HEvalError for a model in which the rules do not hold.
         """
         changed = self.lm.changed_backward
         self._shared.once_per_model(lambda: changed.copy)
-        name = f"relevance {rules} {contrast} {tuple(targets)}"
-        return self._shared.once(name, lambda: changed.relevance(rules, self.ids, targets, contrast))
+        name = f"relevance {rules} {contrast} {tuple(targets)} {against if against is None else against.tolist()}"
+        return self._shared.once(name, lambda: changed.relevance(rules, self.ids, targets, contrast, against))
 
     def rolled_back(self, targets: Sequence[Target]) -> torch.Tensor:
         """Roll the direct effects of all layers and positions back to the tokens: (B, n) float32. Raises as these do."""

@@ -64,18 +64,24 @@ class Gradients:
             )
         return torch.nn.functional.pad(attributions.detach().float().sum(-1), (cached, 0))
 
-    def times_input(self, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False) -> torch.Tensor:
+    def times_input(
+        self, ids: torch.Tensor, targets: Sequence[Target], contrast: bool = False, against: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Compute each token's embedding times the gradient of its prompt's target there, summed over the width: (B, n)
         float32.
 
-        contrast: of the target's lead over its foils (`targets.leads`) in place of its logits' sum. One forward and one
-        backward pass. Raises HEvalError if a logit is not finite.
+        contrast: of the target's lead over its foils (`targets.leads`) in place of its logits' sum. against: (B, n) ids
+        whose embeddings are taken off. One forward and one backward pass. Raises HEvalError if a logit is not finite.
         """
         with self._embedded() as embedded, torch.enable_grad():
             logits = self._forward.checked(self._forward.logits_at(ids, positions_of(targets)))
             value = leads(logits, targets) if contrast else values(logits, targets)
             (gradient,) = torch.autograd.grad(value.sum(), embedded[0])
-        return (embedded[0].detach().float() * gradient.float()).sum(-1)
+        embeddings = embedded[0].detach().float()
+        if against is not None:
+            with torch.no_grad():
+                embeddings = embeddings - self.embedding_layer(against).float()
+        return (embeddings * gradient.float()).sum(-1)
 
     @contextmanager
     def _embedded(self) -> Iterator[list[torch.Tensor]]:

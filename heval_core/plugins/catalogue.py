@@ -121,17 +121,13 @@ def _read(kind: str) -> _Read:
             twice = " and ".join(other.where for other, _ in offered[key])
             faults[key] = f"{twice} have the same key {key!r}; none of them is used until each has its own."
         elif offer.package:
-            read.of_others[key] = plugin, f"{offer.package} {_hash_of(plugin)}"
+            of_file = hashlib.sha256(Path(inspect.getfile(type(plugin))).read_bytes()).hexdigest()[:16]
+            read.of_others[key] = plugin, f"{offer.package} {of_file}"
         else:
             read.built_in[key] = plugin
     for text in faults.values():
         logging.getLogger(__name__).warning(text)
     return read
-
-
-def _hash_of(plugin: Any) -> str:
-    """Return a hash of the file that defines a plug-in's class."""
-    return hashlib.sha256(Path(inspect.getfile(type(plugin))).read_bytes()).hexdigest()[:16]
 
 
 def fault(kind: str, plugin: Any) -> str:

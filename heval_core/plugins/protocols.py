@@ -54,8 +54,9 @@ class Plugin(Protocol):
 class Dataset(Plugin, Protocol):
     """long: whether its documents are paragraphs, for which the paper explains fewer instances.
 
-    It may have `parts`. A data set that makes its facts by rule may have `listed()`, a Listing of them or None, so that a run
-    of few questions need not make all.
+    It may have `parts`, and `said_twice = True` where its passages give two answers twice each: then it is asked under
+    `conflicting.twice` alone. A data set that makes its facts by rule may have `listed()`, a Listing of them or None, so
+    that a run of few questions need not make all.
     """
 
     @property

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from heval_core.evaluation.usable import compared_in
 from heval_core.explaining import pipeline
+from heval_core.explaining.sources import is_another
 from heval_core.folders import program
 from heval_core.lm.chat import has_template
 from heval_core.lm.loading import load
@@ -20,7 +21,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompting.prompts import AUTO, LAYOUTS, is_chat
 from heval_core.prompting.styles import style_of
 from heval_core.records import Dropped, HEvalError
-from heval_core.records.regime_keys import ONE_PASSAGE, TWICE, RegimeOptions, decoys_of
+from heval_core.records.regime_keys import ONE_PASSAGE, TWICE, RegimeOptions, decoys_of, read_key
 from precompute.commands.options import Commands, add_command, add_fields
 from precompute.grid import Grid
 from precompute.memory import Memories, Prompting
@@ -33,6 +34,8 @@ _TWO = tuple(str(RegimeOptions(base, decoy)) for base in ("double_conflicting", 
 _TWICE = (str(RegimeOptions(ONE_PASSAGE, TWICE)),)
 CONDITIONS = {"world_capital": _TWO, **dict.fromkeys(("years", "elsewhere", "either"), _TWICE)}
 OBEYED = 0.5
+# An answer of no candidate that a passage gives too: the hard board counts it, by its own mentions.
+ANOTHER = "another of the passage"
 
 
 def add(commands: Commands) -> None:
@@ -124,7 +127,7 @@ class Outcomes:
 
     @property
     def compared(self) -> int:
-        return sum(self.counts[group] for group in compared_in(self.regime))
+        return sum(self.counts[group] for group in (*compared_in(self.regime), ANOTHER))
 
     @property
     def share(self) -> str:
@@ -145,15 +148,17 @@ class Outcomes:
 
 def outcomes_of(lm: LanguageModel, questions: Questions, prompting: Prompting) -> Outcomes:
     """Ask all questions in one regime."""
-    counts, renamed = Counter[str](), 0
+    counts, renamed, twice = Counter[str](), 0, read_key(prompting.regime).decoy == TWICE
     indices = range(len(questions.facts))
     ready = list(prompting.usable(lm, questions, indices, lambda reason: counts.update((reason,))))
 
     def count(batch: list[pipeline.Prepared]) -> None:
         nonlocal renamed
         behaviours = pipeline.answer(lm, batch, prompting.match).behaviours
-        counts.update(behaviour.group for behaviour in behaviours)
         for prepared, behaviour in zip(batch, behaviours, strict=True):
+            pool = questions.pool.answers.get(prepared.instance.relation, ())
+            of_passage = twice and behaviour.group == "other" and is_another(lm, prepared, behaviour, pool)
+            counts[ANOTHER if of_passage else behaviour.group] += 1
             names = [document.alias for document in prepared.instance.documents if document.alias]
             renamed += behaviour.group == "other" and any(behaviour.token_id in lm.first_tokens(name) for name in names)
 

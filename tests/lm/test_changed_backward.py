@@ -13,6 +13,7 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from heval_core.explainers.attnlrp import AttnLRP
 from heval_core.explainers.cgim import ContrastiveGIM
 from heval_core.explainers.fuse3 import FusionOfThree
+from heval_core.explainers.relp import RelevancePatching
 from heval_core.lm import changed_attention, changed_backward
 from heval_core.lm.changed_modules import Norm
 from heval_core.lm.clean_pass import CleanPass
@@ -92,6 +93,23 @@ def test_relevance_equals_literal_rules_alone_and_in_a_batch(both, clean, name, 
         expected = literal.relevance(clean.ids[row].numpy(), wanted(target, contrast), literally)
         close(together[row], expected)
         close(changed(clean.ids[row : row + 1], [target], contrast)[0], expected)
+
+
+def test_relevance_patching_takes_off_the_competitor_where_the_answer_stands_and_the_baseline_elsewhere(both):
+    lm, literal = both
+    prompt = asked(lm, KENYA)
+    clean, ids, baseline = CleanPass(lm, [prompt]), np.array(prompt.ids), lm.baseline()
+    place = next(place for place in prompt.ranked if prompt.tokens[place].strip())
+    answer, competitor = prompt.ids[place], prompt.ids[0] + 1
+    mentioned = [index for index, token in enumerate(prompt.tokens) if token.strip() == prompt.tokens[place].strip()]
+    for foil, there in ((competitor, competitor), (None, baseline)):
+        against = np.full(len(ids), baseline)
+        against[mentioned] = there
+        target = Target.next_token(answer, foil)
+        expected = literal.relevance(ids, wanted(target, True), literal_relevance.ATTNLRP, against)
+        (found,) = RelevancePatching().explain(clean, [target])
+        close(found.scores, expected)
+    assert dict(found.details)["baseline_id"] == baseline
 
 
 def test_the_explainers_choose_rules_and_target(both, clean):

@@ -10,7 +10,7 @@ from heval_core.prompting.styles import style_of
 from heval_core.records import Behaviour
 from heval_core.records.regime_keys import decoys_of
 from precompute.cli import parser_of
-from precompute.commands.layouts import CONDITIONS, Outcomes, outcomes_of
+from precompute.commands.layouts import ANOTHER, CONDITIONS, Outcomes, outcomes_of
 from precompute.memory import Memories, Prompting
 from precompute.questions import load_questions
 
@@ -69,3 +69,29 @@ def test_answers_that_begin_as_another_name_are_counted(language_models, monkeyp
     assert outcomes.counts.total() == 12
     assert outcomes.counts["other"] == len(given) > outcomes.renamed == sum(token >= 0 for token in given) > 0
     assert outcomes.compared == 0
+
+
+def test_the_other_answer_of_a_passage_is_counted_where_answers_stand_twice(language_models, monkeypatch):
+    lm = language_models["gpt2"]
+    questions = load_questions("years", 12, 0, style_of(lm))
+    prompting = Prompting("conflicting.twice", 0, Memories.collect(lm, questions.facts, "any"))
+    given = []
+
+    def answer(lm, batch, match):
+        """In turn the passage's other value, and one that it does not give."""
+        for index, prepared in enumerate(batch):
+            (document,), known = prepared.instance.documents, {name.text for name in prepared.names}
+            others = {value for value in questions.pool.answers[prepared.instance.relation] if value not in known}
+            stated = {value for value in others if value in document.text}
+            given.append((min(others - stated if index % 2 else stated), bool(index % 2)))
+        values = [value for value, _ in given[-len(batch) :]]
+        answers = [Behaviour(lm.first_tokens(value)[0], "", 1, "other", "", (), answer_text=value) for value in values]
+        return SimpleNamespace(behaviours=answers)
+
+    monkeypatch.setattr(pipeline, "answer", answer)
+    outcomes = outcomes_of(lm, questions, prompting)
+    stands = sum(not absent for _, absent in given)
+    assert 0 < stands < len(given)
+    assert outcomes.counts[ANOTHER] == outcomes.compared == stands
+    assert outcomes.counts["other"] == len(given) - stands
+    assert f"{ANOTHER} {stands}" in outcomes.by_name

@@ -110,11 +110,11 @@ def _for_whom(board: HardBoard, column: str, finders: Sequence[str], model: Name
     """Return of which models the numbers are, and in which the finding holds by itself."""
     of = [key for key in board.rows["model"].unique() if key != ALL and len(board.numbers(column, key))]
     holds = [key for key in of if finders and all(_finds(board, explainer, column, key) for explainer in finders)]
-    text = f"this is of {listed([model(key) for key in of])}"
+    text = f"the answers are of {listed([model(key) for key in of])}"
     if len(of) == 1 or not finders:
         return text
-    where = "each" if holds == of else listed([model(key) for key in holds]) or "none of them"
-    return f"{text}; by itself the first holds in {where}"
+    where = "each" if holds == of else listed([model(key) for key in holds]) or "none"
+    return f"{text}; the first sentence is true of {where} by itself"
 
 
 def _lacking(board: HardBoard) -> list[str]:
