@@ -10,7 +10,8 @@ from typing import Any
 
 from heval_core.datasets._reading import BadRecord
 from heval_core.lm.loading import Identity
-from heval_core.store.shards import ShardStore
+from heval_core.plugins import catalogue
+from heval_core.store.shards import Shard, ShardStore, plugin_keys
 from precompute.messages import say
 from precompute.pair import Pair
 from precompute.questions import MOST_QUESTIONS, Questions
@@ -64,6 +65,17 @@ def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
     """
     line = pair.state | {"technique": chosen.key, "settings": chosen.within(pair.settings), "shard_size": pair.grid.shard_size}
     note_new(store, "state", line, ("model", "dataset", "technique"))
+
+
+def note_plugins(store: ShardStore, shards: Iterable[Shard]) -> None:
+    """Note what is to be known of the plug-ins that make these shards, where the newest line says something else."""
+    newest = {(line["of"], line["key"]): line for line in store.journal("plugin")}
+    lines = [
+        {"of": kind, **catalogue.described(catalogue.variants(keys, kind)[key], kind)}
+        for kind, keys in plugin_keys(shards).items()
+        for key in sorted(keys & {*catalogue.variants(keys, kind)})
+    ]
+    store.note("plugin", *(line for line in lines if newest.get((line["of"], line["key"])) != line))
 
 
 def left_out(questions: Questions) -> Iterator[str]:

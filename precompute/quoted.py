@@ -63,7 +63,8 @@ def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
     """Yield tasks of a dataset with answers that people wrote."""
     facts = pair.questions.facts
     able = [key for key in pair.grid.explainers if quoted_answers.explains(catalogue.method(key))]
-    controls = [key for key in TEXT_CONTROLS if key != "minilm" or embedding.is_here()]
+    here = catalogue.plugins("annotator")
+    controls = [key for key in TEXT_CONTROLS if key in here and (key != "minilm" or embedding.is_here())]
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
     *state, fingerprint = pair.state.values()

@@ -163,6 +163,7 @@ class _Driver:
             self.outcome.failed += part.note(noted)
             schedule = Schedule(part, self.store)
             self.schedules.append(schedule)
+            journal.note_plugins(self.store, schedule.planned.values())
             self.outcome.already_done += len(schedule.planned) - len(schedule.missing)
             self._note_plan(schedule)
 

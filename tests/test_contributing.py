@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from heval_core.figures.palette import COLOURS
 from heval_core.plugins import catalogue
 from tests.asked import runner_up
 from tests.conftest import ROOT
@@ -76,7 +77,8 @@ main(["plan", "--help"])
     found, _, told = run_in(extended, "-c", code).partition("\n")
     assert json.loads(found) == {
         "methods": [*catalogue.explainers(), "saliency"], "default": ["mechlight", "fa", "ig", "attn"],
-        "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]), "colour": 3, "order": ["fa", "saliency", "random"],
+        "datasets": sorted([*catalogue.plugins("dataset"), "rivers"]),
+        "colour": 899 % len(COLOURS), "order": ["fa", "saliency", "random"],
         "sorts": [
             *("1/rank of saliency", "source named by saliency", "route named by saliency", "recall of saliency"),
             *("choice of saliency", "margin of saliency"),

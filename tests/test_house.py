@@ -16,14 +16,14 @@ from tests.conftest import ROOT
 LINES, FUNCTION_LINES = 400, 45
 PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # The ratchet, of lines of code: no blank lines, comments and docstrings. Nothing may be larger than its ceiling; what has
-# become smaller by more than SLACK lowers it. A plug-in's file is in none of them, so that adding one breaks nothing; nor is
-# one without code, which says what its folder holds.
+# become smaller by more than SLACK lowers it. A plug-in's file is in none of them, nor its own test, so that adding one breaks
+# nothing; nor is a file without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 29_613,
+    "lines of the product": 29_631,
     "files of the product": 263,
     "lines of demo and benchmarks": 2_507,
-    "lines of tests": 28_270,
-    "files of tests": 241,
+    "lines of tests": 26_568,
+    "files of tests": 223,
     "lines of JS and CSS": 2_662,
     "words of docs": 15_521,
 }
@@ -46,14 +46,24 @@ def code_lines(path: Path) -> int:
     return len(text.splitlines()) - len(empty)
 
 
+def is_plugin(path: Path) -> bool:
+    return bool(re.search(r"^PLUGIN\b", path.read_text("utf-8"), re.MULTILINE))
+
+
 def product_files() -> list[Path]:
     """The product's files, without plug-ins."""
-    return [path for path in files(PRODUCT, ".py") if not re.search(r"^PLUGIN\b", path.read_text("utf-8"), re.MULTILINE)]
+    return [path for path in files(PRODUCT, ".py") if not is_plugin(path)]
+
+
+def shared_test_files() -> list[Path]:
+    """The files of tests, without those of one plug-in each, which have its file's name."""
+    own = {f"test_{path.stem}" for path in files(PRODUCT, ".py") if is_plugin(path)}
+    return [path for path in files(["tests"], ".py") if path.stem not in own]
 
 
 @functools.cache
 def sizes() -> dict[str, int]:
-    product, tests = ([path for path in some if code_lines(path)] for some in (product_files(), files(["tests"], ".py")))
+    product, tests = ([path for path in some if code_lines(path)] for some in (product_files(), shared_test_files()))
     return {
         "lines of the product": sum(map(code_lines, product)),
         "files of the product": len(product),

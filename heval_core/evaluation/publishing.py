@@ -33,7 +33,7 @@ from heval_core.statistics.bootstrap import Resamples
 from heval_core.store import kinds, published
 from heval_core.store.filters import Filter
 from heval_core.store.progress import holder
-from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, Entry, ShardRows, ShardStore
+from heval_core.store.shards import POINTER, PUBLISHED_FORMAT, Entry, ShardRows, ShardStore, plugin_keys
 from heval_core.store.writer import Writer
 
 
@@ -244,7 +244,7 @@ def _insert_provenance(writer: Writer, store: ShardStore, entries: list[Entry], 
     writer.insert("model", list(models.values()))
     writer.insert("failure", store.failures())
     writer.insert("dataset", _datasets(store, entries))
-    writer.insert("catalogue", _plugins(entries))
+    writer.insert("catalogue", _plugins(store, entries))
 
 
 def _datasets(store: ShardStore, entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -263,27 +263,19 @@ def _datasets(store: ShardStore, entries: Sequence[Entry]) -> list[dict[str, Any
     ]
 
 
-def _plugins(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return rows of the table `catalogue`, with the variants of plug-ins that the results use."""
-    used: dict[str, set[str]] = defaultdict(set)
-    for entry in entries:
-        of_regime = kinds.KINDS[entry.kind].of_regime
-        used["explainer" if of_regime else "annotator"].add(entry.explainer)
-        used["technique" if of_regime else "selector"].add(entry.technique)
-    declared = ("key", "title", "signed", "family", "passes", "preparation", "reference")
-    return [
-        {
-            **{name: getattr(plugin, name, None) for name in declared},
-            "kind": kind,
-            # Of explainers: those that read tokens only, and those that look at the model but whose family says so.
-            "control": (plugin.control or plugin.family == "control") if hasattr(plugin, "control") else None,
-            "text_only": plugin.control if kind == "explainer" else None,
-            "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
-            "docstring": catalogue.docstring(plugin),
-        }
+def _plugins(store: ShardStore, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Return rows of the table `catalogue`: all plug-ins, the variants that the results use, and what runs noted of those that
+    are not installed here.
+    """
+    used = plugin_keys(entries)
+    rows = {
+        (kind, plugin.key): {**catalogue.described(plugin, kind), "docstring": catalogue.docstring(plugin)}
         for kind in catalogue.KINDS
         for plugin in catalogue.variants(used[kind], kind).values()
-    ]
+    }
+    noted = {(line.pop("of"), line["key"]): {**line, "docstring": None} for line in store.journal("plugin")}
+    absent = {(kind, key): line for (kind, key), line in noted.items() if key in used[kind] and (kind, key) not in rows}
+    return [{"kind": kind, **row} for (kind, _), row in (rows | absent).items()]
 
 
 def is_outdated(folder: Path) -> bool:

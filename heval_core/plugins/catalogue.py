@@ -220,6 +220,18 @@ def variants(keys: Iterable[str], kind: str = "explainer") -> dict[str, Any]:
     return known | {plugin.key: plugin for plugin in with_options}
 
 
+def described(plugin: Any, kind: str) -> dict[str, Any]:
+    """Return what a store keeps of a plug-in besides its docstring, so that its results are read where it is not installed."""
+    declared = ("key", "title", "signed", "family", "passes", "preparation", "reference")
+    return {
+        **{name: getattr(plugin, name, None) for name in declared},
+        # Of explainers: those that read tokens only, and those that look at the model but whose family says so.
+        "control": (plugin.control or plugin.family == "control") if hasattr(plugin, "control") else None,
+        "text_only": plugin.control if kind == "explainer" else None,
+        "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
+    }
+
+
 def _variant(plugin: Any, options: str, key: str) -> Any:
     """Return the plug-in with other settings. Its key lists the changed ones in the order of the fields: one key per variant.
 

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -79,6 +80,16 @@ class Entry(Shard):
     sha256: str
     content: str
     failed: int = 0
+
+
+def plugin_keys(shards: Iterable[Shard]) -> dict[str, set[str]]:
+    """Return kind of plug-in ▶ the keys of those that make some shards."""
+    used = defaultdict[str, set[str]](set)
+    for shard in shards:
+        of_regime = KINDS[shard.kind].of_regime
+        used["explainer" if of_regime else "annotator"].add(shard.explainer)
+        used["technique" if of_regime else "selector"].add(shard.technique)
+    return used
 
 
 class ShardStore:

@@ -22,7 +22,7 @@ NAMES = {
     "sentence embeddings (control)": "minilm", "position (control)": "position", "random (control)": "random",
     "leaving out sentences": "document(unit=sentence)", "sentences left out (asks the model)": "document(unit=sentence)",
     "Attention knockout (ours)": "knockout", "Shortlist (ours)": "shortlist", "attention rollout": "rollout",
-    "words of the question": "question_words",
+    "words of the question": "question_words", "Relevance patching (ours)": "relp",
 }  # fmt: skip
 
 

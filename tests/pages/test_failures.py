@@ -19,10 +19,7 @@ def test_patterns_account_for_every_instance_answered_from_a_document(demo):
     counts = patterns_under(demo, Filter())
     answered = len(demo.instance_ids(Filter(group=("C", "C1", "C2"), explained=True)))
     of_all = counts.groupby("explainer")["instances"].sum()
-    everywhere = {*demo.catalogue("explainer").query("control")["key"], "fa", "ig", "attn", "mechlight"} - {
-        "blocks",
-        "document",
-    }
+    everywhere = {*demo.catalogue("explainer").query("text_only")["key"], "fa", "ig", "attn", "mechlight"}
     assert set(of_all[list(everywhere)]) == {answered}
     part = Filter(dataset=("world_capital",), regime=("conflicting", "mixed"), group=("C", "C1", "C2"), explained=True)
     assert set(of_all.drop(list(everywhere))) == {len(demo.instance_ids(part))}

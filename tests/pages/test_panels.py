@@ -26,7 +26,7 @@ from tests.pages.opening import named
 
 SHOWN = [own for own in measures().values() if own.question and not own.variant_of and own.needs != "--sources"]
 METHODS = ["fa", "ig", "attn", "mechlight"]
-OTHERS = (*catalogue.explainers(control=True), "document", "blocks")
+OTHERS = tuple(key for key, own in catalogue.plugins("explainer").items() if own.control or own.family == "control")
 NAMES = named({key: key.upper() for key in METHODS}, OTHERS)
 
 

@@ -4,15 +4,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.board.making import board
 from heval_core.evaluation.cells import cells_of
 from heval_core.evaluation.publishing import publish
+from heval_core.plugins import catalogue
+from heval_core.plugins.catalogue import described
 from heval_core.records import HEvalError
 from heval_core.store.filters import Filter
+from heval_core.store.shards import ShardStore
+from precompute.journal import note_plugins
 from tests import planted
 from tests.planted import plant, published
 
 # Two that are gone, one with options, beside an unsigned and a signed one that are there: all with the same scores.
 GONE, VARIANT, UNSIGNED, SIGNED = "my_attention", "my_attention(layers=2)", "attn", "ig"
+CONTROL = "my_search"
 
 
 def draw(instance, explainer, rng):
@@ -24,7 +30,11 @@ def draw(instance, explainer, rng):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gone")
-    plant(folder, draw, regimes=("conflicting",), explainers=(GONE, VARIANT, UNSIGNED, SIGNED), count=80)
+    plant(folder, draw, regimes=("conflicting",), explainers=(GONE, VARIANT, UNSIGNED, SIGNED, CONTROL), count=80)
+    note_plugins(ShardStore(folder), ShardStore(folder).entries().values())  # of those that are here, once
+    notes = [described(catalogue.find("explainer", key), "explainer") for key in (UNSIGNED, "lexical")]
+    for of, key, title in zip(notes, (GONE, CONTROL), ("My attention", "My search"), strict=True):
+        ShardStore(folder).note("plugin", {"of": "explainer", **of, "key": key, "title": title})
     return published(folder)
 
 
@@ -42,6 +52,26 @@ def test_an_unsigned_explainer_that_is_gone_keeps_its_numbers(results, gone):
     now = cells_of(results, Filter(), "nmutinf", 5)
     pd.testing.assert_frame_equal(values(now, gone), values(now, UNSIGNED))
     assert not values(now, gone).equals(values(now, SIGNED))
+
+
+def test_what_a_run_noted_of_a_plug_in_says_whether_it_is_ranked_where_it_is_not_installed(results):
+    rows = results.catalogue("explainer").set_index("key")
+    assert rows["title"][[GONE, CONTROL]].tolist() == ["My attention", "My search"]
+    assert rows["control"][[GONE, CONTROL, UNSIGNED, "lexical"]].tolist() == [False, True, False, True]
+    made = board(results, Filter())
+    assert CONTROL in made.controls
+    assert {GONE, UNSIGNED} <= {*made.methods}
+
+
+def test_what_is_known_of_a_plug_in_is_noted_once_and_again_when_it_changes(tmp_path, monkeypatch):
+    plant(tmp_path, draw, regimes=("conflicting",), explainers=(SIGNED,), count=4)
+    store = ShardStore(tmp_path)
+    for title in ("One", "One", "Two", "One"):
+        monkeypatch.setattr(type(catalogue.find("explainer", SIGNED)), "title", title)
+        note_plugins(store, store.entries().values())
+    own = [line for line in store.journal("plugin") if line["key"] == SIGNED]
+    assert [line["title"] for line in own] == ["One", "Two", "One"]
+    assert all((line["of"], line["control"], line["text_only"]) == ("explainer", False, False) for line in own)
 
 
 @pytest.mark.parametrize("explainer", [GONE, SIGNED])
