@@ -22,7 +22,7 @@ CEILINGS = {
     "lines of the product": 29_631,
     "files of the product": 263,
     "lines of demo and benchmarks": 2_507,
-    "lines of tests": 26_568,
+    "lines of tests": 26_569,
     "files of tests": 223,
     "lines of JS and CSS": 2_662,
     "words of docs": 15_521,

@@ -1,4 +1,5 @@
-"""What the pages say, word for word, in one file a page: `python -m tests.pages.golden` writes them again, a test compares.
+"""What the pages say, word for word, in one file a page: `python -m tests.pages.golden [PAGE …]` writes them again, a test
+compares.
 Numbers are `#`, and tables their headings: other tests compare these with what is stored. A sentence is mended in one
 place."""
 
@@ -7,6 +8,7 @@ from __future__ import annotations
 import html
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -108,7 +110,7 @@ def _of(node: Any) -> Iterator[str]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         stores = {name: make(Path(folder) / name) for name, make in STORES.items()}
-        for page in VIEWS:
+        for page in sys.argv[1:] or VIEWS:
             (FOLDER / f"{page}.txt").write_text(told(page, stores), encoding="utf-8")
 
 
