@@ -25,7 +25,7 @@ CEILINGS = {
     "lines of tests": 26_569,
     "files of tests": 223,
     "lines of JS and CSS": 2_662,
-    "words of docs": 15_521,
+    "words of docs": 15_565,
 }
 SLACK = 0.02
 
