@@ -22,10 +22,10 @@ CEILINGS = {
     "lines of the product": 29_631,
     "files of the product": 263,
     "lines of demo and benchmarks": 2_507,
-    "lines of tests": 26_569,
-    "files of tests": 223,
+    "lines of tests": 26_484,
+    "files of tests": 222,
     "lines of JS and CSS": 2_662,
-    "words of docs": 15_565,
+    "words of docs": 10_460,
 }
 SLACK = 0.02
 
@@ -56,9 +56,14 @@ def product_files() -> list[Path]:
 
 
 def shared_test_files() -> list[Path]:
-    """The files of tests, without those of one plug-in each, which have its file's name."""
-    own = {f"test_{path.stem}" for path in files(PRODUCT, ".py") if is_plugin(path)}
+    """The files of tests, without those of one plug-in each, which have its file's name, and the columns of metrics."""
+    own = {f"test_{path.stem}" for path in files(PRODUCT, ".py") if is_plugin(path)} | {"tables"}
     return [path for path in files(["tests"], ".py") if path.stem not in own]
+
+
+def prose_words(path: Path) -> int:
+    """How many words of a page stand outside its tables, which have a line for each plug-in."""
+    return sum(len(line.split()) for line in path.read_text("utf-8").splitlines() if not line.startswith("|"))
 
 
 @functools.cache
@@ -71,7 +76,7 @@ def sizes() -> dict[str, int]:
         "lines of tests": sum(map(code_lines, tests)),
         "files of tests": len(tests),
         "lines of JS and CSS": sum(len(path.read_text("utf-8").splitlines()) for path in files(["heval_core"], ".js", ".css")),
-        "words of docs": sum(len(path.read_text("utf-8").split()) for path in files(["docs"], ".md")),
+        "words of docs": sum(map(prose_words, files(["docs"], ".md"))),
     }
 
 

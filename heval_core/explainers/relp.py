@@ -38,10 +38,11 @@ class RelevancePatching(Base):
         baseline = clean.lm.baseline(BASELINE)
         against = torch.full_like(clean.ids, baseline)
         for row, (prompt, target) in enumerate(zip(clean.prompts, targets, strict=True)):
-            answer = clean.lm.decode(target.ids[:1]).strip()
+            first = target.positions.index(min(target.positions, key=lambda position: position % clean.length))
+            answer = clean.lm.decode(target.ids[first : first + 1]).strip()
             for index, token in enumerate(prompt.tokens if target.foils and answer else ()):
                 if token.strip() == answer:
-                    against[row, index] = target.foils[0]
+                    against[row, index] = target.foils[first]
         details = (("baseline_id", float(baseline)),)
         return clean.relevance(rules.ATTNLRP, targets, True, against), [{"details": details}] * clean.size
 
