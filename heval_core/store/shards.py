@@ -113,7 +113,8 @@ class ShardStore:
     def create(self) -> None:
         try:
             (self.folder / "shards").mkdir(parents=True, exist_ok=True)
-            (self.folder / "format.json").write_text(json.dumps({"format": FORMAT}) + "\n")
+            if not (self.folder / "format.json").is_file():  # whole or not at all: whoever reads the store may look now
+                self._keep("format.json", lambda path: path.write_text(json.dumps({"format": FORMAT}) + "\n"))
         except OSError as error:
             raise HEvalError(f"The store {self.folder} cannot be written: {error.strerror}.") from error
 

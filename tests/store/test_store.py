@@ -4,6 +4,7 @@ import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -274,3 +275,18 @@ def test_an_open_file_is_bounded_and_nothing_of_it_can_be_set(small_store, monke
         for statement in ("SET memory_limit = '2GB'", "SET lock_configuration = false", "SET enable_external_access = true"):
             with pytest.raises(duckdb.InvalidInputException):
                 reader.query(statement)
+
+
+def test_the_format_is_never_half_there_for_who_reads_beside_a_run_that_begins(tmp_path, monkeypatch):
+    whole = Path.write_text
+
+    def seen_by_a_reader(path, text, *more, **options):
+        whole(path, text[:5], *more, **options)
+        ShardStore(tmp_path)  # raises for half a file
+        return whole(path, text, *more, **options)
+
+    monkeypatch.setattr(Path, "write_text", seen_by_a_reader)
+    for _ in range(2):
+        ShardStore(tmp_path).create()
+        ShardStore(tmp_path)
+    assert not list(tmp_path.glob("*.tmp"))
