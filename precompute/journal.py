@@ -69,13 +69,12 @@ def note_state(store: ShardStore, pair: Pair, chosen: Chosen) -> None:
 
 def note_plugins(store: ShardStore, shards: Iterable[Shard]) -> None:
     """Note what is to be known of the plug-ins that make these shards, where the newest line says something else."""
-    newest = {(line["of"], line["key"]): line for line in store.journal("plugin")}
-    lines = [
-        {"of": kind, **catalogue.described(catalogue.variants(keys, kind)[key], kind)}
-        for kind, keys in plugin_keys(shards).items()
-        for key in sorted(keys & {*catalogue.variants(keys, kind)})
-    ]
-    store.note("plugin", *(line for line in lines if newest.get((line["of"], line["key"])) != line))
+    newest = {(line["of"], line["key"]): json.dumps(line) for line in store.journal("plugin")}
+    lines = []
+    for kind, keys in plugin_keys(shards).items():
+        here = catalogue.variants(keys, kind)
+        lines += [{"of": kind, **catalogue.described(here[key], kind)} for key in sorted(keys & {*here})]
+    store.note("plugin", *(line for line in lines if newest.get((line["of"], line["key"])) != json.dumps(line)))
 
 
 def left_out(questions: Questions) -> Iterator[str]:

@@ -163,12 +163,14 @@ class _Driver:
             self.outcome.failed += part.note(noted)
             schedule = Schedule(part, self.store)
             self.schedules.append(schedule)
-            journal.note_plugins(self.store, schedule.planned.values())
             self.outcome.already_done += len(schedule.planned) - len(schedule.missing)
             self._note_plan(schedule)
 
     def _note_plan(self, schedule: Schedule) -> None:
-        """Write the events that `status` reads: what is planned, by model, dataset, regime and technique."""
+        """Write the events that `status` reads: what is planned, by model, dataset, regime and technique; and note its
+        plug-ins.
+        """
+        journal.note_plugins(self.store, schedule.planned.values())
         planned: dict[RegimeKey, list[str]] = defaultdict(list)
         for shard in schedule.planned.values():
             planned[shard.cell.of_regime].append(shard.key)

@@ -112,6 +112,7 @@ def publish(
     # Read once: people may be answering.
     people = answers(source) if citations.entries else Answers([], [])
     beside = [*("|".join([*study_key, why]) for study_key, why in citations.unavailable.items()), *map(str, chain(*people))]
+    beside += [str(line) for line in _absent(store, entries).values()]
     snapshot_id = _snapshot_id(entries, bundled, beside)
     final = target / f"results-{snapshot_id}.duckdb"
     if not final.is_file():
@@ -263,19 +264,25 @@ def _datasets(store: ShardStore, entries: Sequence[Entry]) -> list[dict[str, Any
     ]
 
 
-def _plugins(store: ShardStore, entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Return rows of the table `catalogue`: all plug-ins, the variants that the results use, and what runs noted of those that
-    are not installed here.
-    """
+def _plugins(store: ShardStore, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return rows of the table `catalogue`: all plug-ins, the variants that the results use, and those that are not here."""
     used = plugin_keys(entries)
     rows = {
         (kind, plugin.key): {**catalogue.described(plugin, kind), "docstring": catalogue.docstring(plugin)}
         for kind in catalogue.KINDS
         for plugin in catalogue.variants(used[kind], kind).values()
     }
-    noted = {(line.pop("of"), line["key"]): {**line, "docstring": None} for line in store.journal("plugin")}
-    absent = {(kind, key): line for (kind, key), line in noted.items() if key in used[kind] and (kind, key) not in rows}
-    return [{"kind": kind, **row} for (kind, _), row in (rows | absent).items()]
+    return [{"kind": kind, **row} for (kind, _), row in (rows | _absent(store, entries)).items()]
+
+
+def _absent(store: ShardStore, entries: Iterable[Entry]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return kind and key ▶ what runs noted of the plug-ins that the results use and that are not installed here."""
+    used = plugin_keys(entries)
+    here = {kind: catalogue.variants(used[kind], kind) for kind in catalogue.KINDS}
+    noted = {
+        (line.pop("of"), line["key"]): {**line, "docstring": "It is not installed here."} for line in store.journal("plugin")
+    }
+    return {(kind, key): line for (kind, key), line in noted.items() if key in used[kind] and key not in here[kind]}
 
 
 def is_outdated(folder: Path) -> bool:

@@ -3,6 +3,7 @@
 Formula: phi_i = <e(x_i) - e(x'_i), d (z_a - z_b) / d e_i>, backwards by attnlrp's rules. x' is another prompt of the same
 length, which is not run: where a token of x spells the answer's first one, white space aside, it has the competitor's first
 one, and everywhere else the baseline token, as fa's. Without a competitor the target is z_a, and x' is baseline tokens alone.
+z_a, z_b: of a target of several tokens the sums of their logits.
 Reference: ours, after Rezaei Jafari et al. 2025 (RelP, arXiv 2508.21258), which takes relevance's coefficients in place of the
 gradients of attribution patching.
 Departure: from theirs: at the embeddings alone; x' is put together token by token, where they are given a second prompt; what

@@ -156,7 +156,9 @@ def _given(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Se
 
 
 def is_another(lm: LanguageModel, prepared: Prepared, behaviour: Behaviour, pool: Sequence[str]) -> bool:
-    """Return whether an answer of no candidate is one of its relation that stands in a document, so that it has a source."""
+    """Return whether an answer of no candidate is one of its relation that stands in a document, so that one may ask for its
+    source.
+    """
     try:
         return bool(_another(lm, prepared, behaviour, pool))
     except _Unavailable:

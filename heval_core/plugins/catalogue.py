@@ -222,12 +222,14 @@ def variants(keys: Iterable[str], kind: str = "explainer") -> dict[str, Any]:
 
 def described(plugin: Any, kind: str) -> dict[str, Any]:
     """Return what a store keeps of a plug-in besides its docstring, so that its results are read where it is not installed."""
-    declared = ("key", "title", "signed", "family", "passes", "preparation", "reference")
+    declared = ("key", "title", "family", "preparation", "reference")
     return {
-        **{name: getattr(plugin, name, None) for name in declared},
+        **{name: str(value) if (value := getattr(plugin, name, None)) is not None else None for name in declared},
+        "signed": bool(plugin.signed) if hasattr(plugin, "signed") else None,
+        "passes": float(plugin.passes) if kind == "technique" else None,
         # Of explainers: those that read tokens only, and those that look at the model but whose family says so.
-        "control": (plugin.control or plugin.family == "control") if hasattr(plugin, "control") else None,
-        "text_only": plugin.control if kind == "explainer" else None,
+        "control": bool(plugin.control or plugin.family == "control") if hasattr(plugin, "control") else None,
+        "text_only": bool(plugin.control) if kind == "explainer" else None,
         "place": getattr(plugin, "order", None) if kind in ("technique", "annotator", "selector") else None,
     }
 

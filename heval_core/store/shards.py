@@ -223,6 +223,11 @@ class ShardStore:
                 standing[cell, line["place"]] = line
         return list(standing.values())
 
+    def take_plugins(self, source: ShardStore) -> None:
+        """Take over what another store noted of plug-ins that this one has no line of."""
+        known = {(line["of"], line["key"]) for line in self.journal("plugin")}
+        self.note("plugin", *(line for line in source.journal("plugin") if (line["of"], line["key"]) not in known))
+
     def journal(self, kind: str) -> list[dict[str, Any]]:
         return [line for line in read_lines(self.folder / "journal.jsonl") if line.pop("kind") == kind]
 

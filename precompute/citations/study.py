@@ -176,6 +176,7 @@ def take_over(source: ShardStore, store: ShardStore) -> None:
             if entry.key not in entries:
                 store.copy(entry, source)
         store.note(JOURNAL_KIND, *(line for line in source.journal(JOURNAL_KIND) if line not in noted))
+        store.take_plugins(source)
 
 
 def explanations_of(store: ShardStore) -> dict[str, Explained]:

@@ -116,7 +116,7 @@ def _run(model: str, datasets: list[str], regimes: tuple[str, ...], options: arg
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the questions of one regime. counts: by group, or by the reason why they were dropped.
+    """What became of the questions of one regime. counts: by group, or ANOTHER, or by the reason why they were dropped.
 
     renamed: answers that begin as a document's other name for its answer (d3), which no metric compares.
     """

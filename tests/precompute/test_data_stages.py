@@ -109,6 +109,8 @@ def test_a_cap_explains_a_sample_and_says_what_was_left_out(model_folders, tmp_p
         assert outcome[regime]["not sampled"] == 12 - 4 - sum(outcome[regime].get(r, 0) for r in ("same first token",))
     explained = reader.query("SELECT explainer, count(*) AS n FROM attribution GROUP BY 1").set_index("explainer")["n"]
     assert set(explained) == {8}  # methods and controls alike
+    # What is to be explained is known once the answers are.
+    assert {"attn", "fa"} <= {line["key"] for line in ShardStore(tmp_path).journal("plugin")}
     assert "0 shards to do" in prints("plan", *command(model_folders, tmp_path, common, "4")[1:]).out
     assert "0 shards computed" in prints(*command(model_folders, tmp_path, common, "4")).out
     # Without the cap the rest is explained too, from the same answers.

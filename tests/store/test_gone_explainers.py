@@ -1,5 +1,7 @@
 """Attributions carry what their numbers depend on: an explainer that is not installed any more is measured as it was."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,6 +60,7 @@ def test_what_a_run_noted_of_a_plug_in_says_whether_it_is_ranked_where_it_is_not
     rows = results.catalogue("explainer").set_index("key")
     assert rows["title"][[GONE, CONTROL]].tolist() == ["My attention", "My search"]
     assert rows["control"][[GONE, CONTROL, UNSIGNED, "lexical"]].tolist() == [False, True, False, True]
+    assert rows["docstring"][CONTROL] == "It is not installed here."
     made = board(results, Filter())
     assert CONTROL in made.controls
     assert {GONE, UNSIGNED} <= {*made.methods}
@@ -72,6 +75,24 @@ def test_what_is_known_of_a_plug_in_is_noted_once_and_again_when_it_changes(tmp_
     own = [line for line in store.journal("plugin") if line["key"] == SIGNED]
     assert [line["title"] for line in own] == ["One", "Two", "One"]
     assert all((line["of"], line["control"], line["text_only"]) == ("explainer", False, False) for line in own)
+
+
+def test_a_note_that_comes_later_is_published(tmp_path):
+    """The file's name depends on the shards, and on what is known of plug-ins that are not here."""
+    plant(tmp_path, draw, regimes=("conflicting",), explainers=(CONTROL, SIGNED), count=4)
+    assert not published(tmp_path).catalogue("explainer").query("key == @CONTROL").size
+    of = described(catalogue.find("explainer", "lexical"), "explainer")
+    (tmp_path / "other").mkdir()
+    ShardStore(tmp_path / "other").note("plugin", {"of": "explainer", **of, "key": CONTROL})
+    ShardStore(tmp_path).take_plugins(ShardStore(tmp_path / "other"))
+    assert published(tmp_path).catalogue("explainer").query("key == @CONTROL")["control"].tolist() == [True]
+
+
+def test_what_a_plug_in_says_of_itself_can_be_written(monkeypatch):
+    plugin = catalogue.find("explainer", SIGNED)
+    monkeypatch.setattr(type(plugin), "signed", np.bool_(True))
+    monkeypatch.setattr(type(plugin), "passes", lambda self: 3, raising=False)
+    assert json.loads(json.dumps(described(plugin, "explainer")))["signed"] is True
 
 
 @pytest.mark.parametrize("explainer", [GONE, SIGNED])

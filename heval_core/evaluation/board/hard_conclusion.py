@@ -113,8 +113,8 @@ def _for_whom(board: HardBoard, column: str, finders: Sequence[str], model: Name
     text = f"the answers are of {listed([model(key) for key in of])}"
     if len(of) == 1 or not finders:
         return text
-    where = "each" if holds == of else listed([model(key) for key in holds]) or "none"
-    return f"{text}; the first sentence is true of {where} by itself"
+    alone = "each of them" if holds == of else listed([model(key) for key in holds])
+    return f"{text}; {f'{alone} alone shows the same' if alone else 'no model alone shows it'}"
 
 
 def _lacking(board: HardBoard) -> list[str]:
