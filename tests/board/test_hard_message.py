@@ -43,7 +43,7 @@ def test_the_sentence_says_who_finds_the_source_who_names_the_route_and_of_which
         f"{WHERE} FA finds the one that it depends on: 0.95 [{low:.2f}, {high:.2f}] (80 answers, chance 0.50), 0.45 above "
         "the best control that reads text only (WORDS, 0.50). ROUTE names the place that the last token reads instead (0.93): "
         "right in 1.00 where the answer depends on the first place, and in 0.10 where on the last. "
-        f"{BOTH}; each of them alone shows the same."
+        f"{BOTH}; taken alone, each shows the same."
     )
 
 
@@ -77,7 +77,7 @@ def test_a_finding_that_one_model_makes_alone_is_said_to_hold_there():
     frame = stored(COLUMNS["unworded"], {key: dict(zip(MODELS, own, strict=True)) for key, own in counts.items()})
     own = HardBoard(hard_rows(frame, CONTROLS), CONTROLS, ("words",))
     assert "FA finds the one" in told(own)
-    assert f"{BOTH}; SmolLM2-135M (4-bit) alone shows the same." in told(own)
+    assert f"{BOTH}; taken alone, SmolLM2-135M (4-bit) shows the same." in told(own)
 
 
 def test_columns_without_a_number_have_their_reason_or_what_to_run():

@@ -113,8 +113,8 @@ def _for_whom(board: HardBoard, column: str, finders: Sequence[str], model: Name
     text = f"the answers are of {listed([model(key) for key in of])}"
     if len(of) == 1 or not finders:
         return text
-    alone = "each of them" if holds == of else listed([model(key) for key in holds])
-    return f"{text}; {f'{alone} alone shows the same' if alone else 'no model alone shows it'}"
+    alone = "each" if holds == of else listed([model(key) for key in holds])
+    return f"{text}; taken alone, {alone or 'none'} show{'' if len(holds) > 1 and holds != of else 's'} the same"
 
 
 def _lacking(board: HardBoard) -> list[str]:
