@@ -22,7 +22,7 @@ CEILINGS = {
     "lines of the product": 29_644,
     "files of the product": 263,
     "lines of demo and benchmarks": 2_507,
-    "lines of tests": 26_515,
+    "lines of tests": 26_525,
     "files of tests": 222,
     "lines of JS and CSS": 2_662,
     "words of docs": 10_494,

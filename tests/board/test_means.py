@@ -98,6 +98,8 @@ def test_methods_stand_before_controls_best_first(demo):
     own = demo.quality.set_index("explainer")["value"]
     ranked = sorted((key for key in demo.methods if not demo.given(key)), key=lambda key: -own[key])
     assert list(demo.methods) == [*ranked, "origin"]
+    known = catalogue.plugins("explainer")
+    assert set(demo.controls) == {row.key for row in demo.rows if known[row.key].control or known[row.key].family == "control"}
     assert {"document", *catalogue.explainers(control=True)} <= set(demo.controls)
     assert list(demo.controls) == sorted(demo.controls, key=lambda key: -own[key])
     assert demo.titles["lexical"] == "Lexical match"

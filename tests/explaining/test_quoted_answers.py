@@ -162,7 +162,12 @@ def test_a_run_keeps_what_it_finds_goes_on_and_publishes_it(grid, tmp_path):
     assert (again.computed, again.already_done) == (1, line.shards - 1)
     assert kept.entries()[one.key].content == one.content
     found = Reader(publish(store)).quoted()
-    assert set(found["explainer"]) >= {"document", "attn", "alti", "lexical", "random"}
+    assert set(found["explainer"]) >= {
+        "document",
+        "attn",
+        "alti",
+        *catalogue.plugins("annotator").keys() & {"lexical", "position", "random"},
+    }
     assert set(found["measure"]) == {"source", "span_rank"}
     assert found["chance"].between(0, 1, inclusive="neither").all()
     whole = found[(found["explainer"] == "attn") & (found["copied"] == "all")].set_index("measure")
