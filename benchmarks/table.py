@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.others import LXT, SAME_AS, SLOW, THEIRS, Theirs, captum_scale, here, run_lxt
 from benchmarks.timing import Taken, capitals, matrix_rate, parameters_of_layers, taken
-from heval_core.explaining.whole_answer import matrix_of
+from heval_core.explaining.answer_steps import matrix_of
 from heval_core.lm import installed
 from heval_core.lm.chat import has_template
 from heval_core.lm.clean_pass import CleanPass

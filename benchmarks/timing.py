@@ -18,8 +18,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPTNeoXConfig, PretrainedConfig, Qwen2Config
 
 from heval_core.datasets.world_capital import statement
+from heval_core.explaining.answer_steps import tokenised
 from heval_core.explaining.pipeline import Request
-from heval_core.explaining.whole_answer import tokenised
 from heval_core.explaining.word_origins import neutral_sentences
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model

@@ -14,11 +14,12 @@ import numpy as np
 
 from heval_core.explaining import pipeline
 from heval_core.explaining.answer import record_of
+from heval_core.explaining.answer_steps import answer_steps
 from heval_core.explaining.behaviour import check_labels
 from heval_core.explaining.faithfulness import Faithful
 from heval_core.explaining.pipeline import Answered, Prepared
 from heval_core.explaining.sources import fresh_pool, sources_of
-from heval_core.explaining.whole_answer import Wanted, answer_steps
+from heval_core.explaining.whole_answer import Wanted
 from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue

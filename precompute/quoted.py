@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from heval_core.datasets.quotesum import PEOPLE, Quoted
 from heval_core.explaining import quoted_answers
-from heval_core.explaining.whole_answer import columns_of
+from heval_core.explaining.answer_steps import columns_of
 from heval_core.lm import embedding
 from heval_core.lm.fits import question_hash
 from heval_core.lm.model import LanguageModel

@@ -17,19 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from heval_core.explaining.answer_steps import answer_steps, finished, tokenised
 from heval_core.explaining.greedy_answer import GreedyAnswer, write
 from heval_core.explaining.pipeline import Request
-from heval_core.explaining.whole_answer import (
-    COMPARES,
-    Generated,
-    Wanted,
-    WordSelection,
-    answer_steps,
-    finished,
-    short,
-    tokenised,
-)
-from heval_core.figures.answer import Change, answer_page, changed_words, resting, sentences_of, spelt
+from heval_core.explaining.whole_answer import COMPARES, Generated, Wanted, WordSelection, short
+from heval_core.figures.answer import answer_page, resting, sentences_of, spelt
+from heval_core.figures.answer_changes import Change, changed_words
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue
@@ -291,6 +284,7 @@ def resumed(lm: LanguageModel, prompt: TokenisedPrompt, known: WholeAnswer) -> G
             for key, scores in answer.matrix.items()
         },
         refused=answer.refused,
+        drawn=np.zeros((0, len(answer.tokens))) if answer.sentences[0].citations is not None else None,
     )
 
 

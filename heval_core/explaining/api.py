@@ -124,25 +124,31 @@ def explain_answer(
     request = request_of(question, context, answer=answer)
     chosen, lm = methods_of(explainers), _language_model(model, tokenizer, device, dtype)
     from heval_core.explaining.answer import explained_answer
-    from heval_core.explaining.price import too_dear
-    from heval_core.explaining.whole_answer import WRITTEN, Wanted, tokenised
+    from heval_core.explaining.whole_answer import WRITTEN, Wanted
 
     wanted = Wanted(generate or WRITTEN, answer, bounds=bounds)
     with lm.asked_in(template):
-        dear = too_dear(tokenised(lm, request), chosen) if explainers is None else {}
+        dear = _too_dear(lm, request, chosen) if explainers is None else {}
         chosen = [method for method in chosen if method.key not in dear]
         with _progress(lm, request, chosen, wanted, say):
             result = explained_answer(lm, request, chosen, wanted)
     return replace(result, generated=replace(result.generated, refused=result.generated.refused | dear))
 
 
+def _too_dear(lm: LanguageModel, request: Request, chosen: list[protocols.Method]) -> dict[str, str]:
+    from heval_core.explaining.answer_steps import tokenised
+    from heval_core.explaining.price import too_dear
+
+    return too_dear(tokenised(lm, request), chosen)
+
+
 def _progress(
     lm: LanguageModel, request: Request, chosen: list[protocols.Method], wanted: Wanted | None, say: Say
 ) -> AbstractContextManager[None]:
     """Say what a request will take, and show how far it is. wanted: of a whole answer."""
+    from heval_core.explaining.answer_steps import tokenised
     from heval_core.explaining.pipeline import able_of
     from heval_core.explaining.price import passes_of
-    from heval_core.explaining.whole_answer import tokenised
     from heval_core.lm.passes import progress
 
     prompt = tokenised(lm, request)

@@ -26,6 +26,7 @@ from heval_core.explaining.behaviour import (
     recall,
     up_to_answers,
 )
+from heval_core.explaining.greedy_answer import speller
 from heval_core.lm.budget import raised
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
@@ -177,13 +178,17 @@ def in_batches(
 
 @dataclass(frozen=True)
 class Request:
-    """A prompt of one's own: any number of documents, a question, the answers that are known, and the documents' names."""
+    """A prompt of one's own: any number of documents, a question, the answers that are known, and the documents' names.
+
+    begun: ids with which the answer begins, of which the next is explained; nothing is then asked without documents.
+    """
 
     documents: tuple[str, ...]
     question: str
     context_answers: tuple[str | None, ...] = ()
     memory_answer: str | None = None
     names: tuple[str, ...] = ()
+    begun: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -203,11 +208,17 @@ class ExplainedRequest:
 
 
 def explain_request(
-    lm: LanguageModel, request: Request, explainers: Iterable[Method], match: str = "first", target: str = "answer"
+    lm: LanguageModel,
+    request: Request,
+    explainers: Iterable[Method],
+    match: str = "first",
+    target: str = "answer",
+    say: Callable[[str], None] = lambda key: None,
 ) -> ExplainedRequest:
     """Explain a prompt of one's own by the same code path as the batch.
 
     match: see `answer`. target: `answer` explains the answer given, `context` the first document's against its competitor.
+    say: called with an explainer's key before it begins.
     An explainer that cannot explain it, such as one that needs what the model lacks, is named with its reason in `refused`.
     Raises HEvalError if none of them can; for an empty or too long prompt, a context answer that its document does not
     contain, candidates that cannot be told apart, or an unknown target.
@@ -216,9 +227,8 @@ def explain_request(
     able, refused = able_of(lm, explainers)
     if refused and not able:
         raise _all_refused(refused)
-    prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
+    prompt, memory = _begun(lm, request, answers), _memory(lm, request)
     memory_answer = request.memory_answer
-    memory = Memory(memory_answer, lm.first_tokens(memory_answer)) if memory_answer else recall(lm, request.question)
     names = _named(lm, answers, memory if memory.text else None, match, bool(memory_answer))
     prepared = [Prepared(Instance("", "", "", "", "", "", request.question, "", ()), prompt, memory.text, names)]
     prepared = going_on(lm, prepared) if match == "within" else prepared
@@ -231,6 +241,7 @@ def explain_request(
     answered = replace(answered, targets=(explained,))
     attributions = dict[str, Attribution]()
     for explainer in able:
+        say(explainer.key)
         try:
             (attributions[explainer.key],) = lm.budget.within(length, partial(explain, answered, explainer))
         except HEvalError as error:
@@ -239,6 +250,18 @@ def explain_request(
         raise _all_refused(refused)
     text, foil = lm.decode(explained.ids), f"{lm.decode(explained.foils).strip()} ({explained.foil_kind})"
     return ExplainedRequest(lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, attributions, refused)
+
+
+def _begun(lm: LanguageModel, request: Request, answers: tuple[str | None, ...]) -> TokenisedPrompt:
+    """Return the prompt, and behind it how the answer begins."""
+    prompt = lm.tokenise(assemble(request.documents, answers, request.question, lm.template))
+    return prompt.followed_by(request.begun, speller(lm, prompt)(request.begun)) if request.begun else prompt
+
+
+def _memory(lm: LanguageModel, request: Request) -> Memory:
+    if request.memory_answer:
+        return Memory(request.memory_answer, lm.first_tokens(request.memory_answer))
+    return Memory("", ()) if request.begun else recall(lm, request.question)
 
 
 def _all_refused(refused: dict[str, str]) -> HEvalError:

@@ -21,9 +21,10 @@ import numpy as np
 
 from heval_core.citations.records import CitedSentence, Claim, Explained, Passage, Question
 from heval_core.explainers.shared.left_out import units
+from heval_core.explaining.answer_steps import columns_of, matrix_of, tokenised
 from heval_core.explaining.greedy_answer import GreedyAnswer, given
 from heval_core.explaining.pipeline import Request
-from heval_core.explaining.whole_answer import columns_of, matrix_of, tokenised, with_foils
+from heval_core.explaining.whole_answer import with_foils
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.plugins import catalogue
 from heval_core.prompting.units import Unit, indices_in

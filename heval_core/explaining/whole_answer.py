@@ -1,8 +1,6 @@
-"""Explains a whole answer, word by word: what it was written from, by every explainer, step by step.
+"""What is known of a whole answer, word by word: what it was written from, by every explainer (`answer_steps` finds it out).
 
-`answer_steps` gives the answer as it is written, then what leaving out documents says of all its words, then sentences and
-random levels, then one explainer after the other: each time all that is known so far, so that it can be shown at once, and
-left at any time. What an explainer says of a selection of words is the sum of its columns (`word_origins` has the rules).
+What an explainer says of a selection of words is the sum of its columns (`word_origins` has the rules).
 *What it had already said*: S(w) = log p(w | x, answer before w) - log p(w | x), the nats that a word loses where it follows
 the prompt directly; its share is S / (S + nats lost without any document), of what is above 0. An explainer that scores the
 answer's earlier tokens too has a share of its own: the size of these scores among all of its sizes. Contrastive GIM says what
@@ -11,39 +9,26 @@ speaks for a word and against its rival (`Written.rivals`).
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import functools
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from itertools import cycle, islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from heval_core.explainers.shared.left_out import logprobs_in, logprobs_without, units, without_earlier
+from heval_core.explainers.shared.left_out import units
 from heval_core.explaining import word_origins as rules
-from heval_core.explaining.greedy_answer import GreedyAnswer, Rival, given, write
-from heval_core.explaining.pipeline import Request, able_of
+from heval_core.explaining.greedy_answer import GreedyAnswer, Rival
 from heval_core.lm.clean_pass import CleanPass
-from heval_core.lm.needs import require
-from heval_core.lm.targets import in_float64
 from heval_core.plugins import catalogue
-from heval_core.prompting.prompts import assemble
 from heval_core.prompting.units import Matrix, Unit, indices_in
-from heval_core.records import HEvalError, Span, Target, TokenisedPrompt
+from heval_core.records import HEvalError, Span, Target
 from heval_core.records.whole_answers import AnswerWord, Bounds, Citation
-from heval_core.statistics.scores import check
-
-if TYPE_CHECKING:
-    from heval_core.lm.model import LanguageModel
-    from heval_core.plugins.protocols import Method
 
 # The explainers whose matrices the rules read: each document, and each sentence of the documents, left out.
 DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
-COLUMNS = ("token", "sentence")
+
 WRITTEN = 60  # tokens of an answer, unless another number is asked for
 COMPARES = "cgim"  # a word with its rival
-FEWEST = 10  # different texts of which a random level is made
 
 
 @dataclass(frozen=True)
@@ -51,7 +36,8 @@ class Wanted:
     """generate: at most so many tokens. answer: given word for word; nothing is written then.
 
     draws: how many texts take a document's place for random levels, at most: each comes once. texts: which, such as documents
-    of other questions; of fewer than FEWEST none is used, but, as by default, sentences about nothing that is asked.
+    of other questions; of too few none is used, but, as by default, sentences about nothing that is asked. thrifty: draw few
+    texts, and more only while a citation depends on it; leave out sentences only of documents that count (`counting`).
     """
 
     generate: int = WRITTEN
@@ -59,6 +45,7 @@ class Wanted:
     draws: int = 20
     texts: tuple[str, ...] = ()
     bounds: Bounds = Bounds()
+    thrifty: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +77,33 @@ class Generated:
     @property
     def documents(self) -> tuple[Span, ...]:
         return self.written.prompt.documents
+
+    @functools.cached_property
+    def sentences(self) -> tuple[Unit, ...]:
+        """The sentences of the documents."""
+        return units(self.clean.prompts[0], "sentence", self.written.target) if self.documents else ()
+
+    def counting(self) -> list[int]:
+        """Return the numbers, from 0, of the documents on which a word rests, or without which a sentence of the answer loses
+        more than the random level's lower end: a sentence of any other document is no source."""
+        passes = np.zeros(len(self.documents), dtype=bool)
+        for word in self.written.words:
+            source = self.of(word).source()
+            passes |= [source is not None and source.source == f"document {number + 1}" for number in range(len(passes))]
+        for sentence in map(self.of, self.written.sentences):
+            level, spread = sentence.level()
+            passes |= sentence.by_document() > max(self.wanted.bounds.document, level - spread)
+        return np.flatnonzero(passes).tolist()
+
+    @property
+    def undecided(self) -> bool:
+        """Whether other texts, which would give another random level, could change what a sentence cites."""
+        for sentence in map(self.of, self.written.sentences):
+            (level, spread), nats = sentence.level(), sentence.by_document()
+            low, high = (nats > max(self.wanted.bounds.document, end) for end in (level - spread, level + spread))
+            if (low != high).any():
+                return True
+        return False
 
     def of(self, columns: Span) -> WordSelection:
         """Return what is known of some of the answer's tokens."""
@@ -125,8 +139,8 @@ class Generated:
         """Sum what explainers say of smaller units over the documents' sentences, as a store keeps it."""
         matrices = dict(self.matrices)
         for key, matrix in self.matrices.items():
-            if matrix.level in ("token", "word") and SENTENCE in self.matrices:
-                matrices[key] = matrix.within(self.matrices[SENTENCE].units, "sentence")
+            if matrix.level in ("token", "word") and self.sentences:
+                matrices[key] = matrix.within(self.sentences, "sentence")
         return replace(self, matrices=matrices)
 
 
@@ -182,7 +196,7 @@ class WordSelection:
 
     def choices(self) -> dict[str, int]:
         """Return explainer ▶ its first choice for these words, of those that tell sentences, without the one that judges."""
-        sentences, chosen = self.generated.matrices[SENTENCE].units, dict[str, int]()
+        sentences, chosen = self.generated.sentences, dict[str, int]()
         for key, matrix in self.generated.matrices.items():
             scores = None if key == SENTENCE or matrix.level == "document" else self.known(key)
             choice = None if scores is None else rules.first_choice(scores, matrix.units, sentences)
@@ -192,9 +206,10 @@ class WordSelection:
 
     def verdict(self) -> dict[str, Any]:
         """Judge their first choice (`word_origins.verdict`); empty before sentences are known, and without documents."""
-        if SENTENCE not in self.generated.matrices or not self.generated.documents:
+        left_out = self.generated.matrices.get(SENTENCE)
+        if not self.generated.documents or (left_out is None and self.generated.drawn is None):
             return {}
-        return rules.verdict(list(self.choices().values()), self.columns, self.generated.matrices[SENTENCE])
+        return rules.verdict(list(self.choices().values()), self.columns, left_out, self.generated.sentences)
 
     def said_before(self) -> float | None:
         """Return the share of what the answer had already said."""
@@ -264,137 +279,3 @@ def with_foils(clean: CleanPass, target: Target) -> Target:
     best = clean.logits_at(target.positions)[0].topk(2).indices.tolist()
     foils = tuple(next(foil for foil in pair if foil != token_id) for pair, token_id in zip(best, target.ids, strict=True))
     return Target(target.positions, target.ids, foils, "runner-up token")
-
-
-def columns_of(explainer: Method) -> str:
-    """Return what the columns of an explainer's matrix belong to, one of COLUMNS. Raises HEvalError for one that has none."""
-    if hasattr(explainer, "matrix"):
-        return "token"
-    columns = str(getattr(explainer, "answers", "") or "it scores the first token of an answer only.")
-    if columns not in COLUMNS:
-        raise HEvalError(f"{explainer.title} does not explain a whole answer: {columns}")
-    return columns
-
-
-def matrix_of(explainer: Method, clean: CleanPass, target: Target, sentences: Sequence[range]) -> Matrix:
-    """Compute an explainer's scores for a whole answer. Raises HEvalError where it has none, or they are not finite."""
-    columns = columns_of(explainer)
-    clean.read_together(target.positions)
-    compute: Callable[..., Matrix] | None = getattr(explainer, "matrix", None)
-    if compute is not None:
-        matrix = compute(clean, target, sentences)
-    else:
-        parts = [range(index, index + 1) for index in range(len(target.ids))] if columns == "token" else sentences
-        scores = [explainer.explain(clean, [target.part(indices)])[0].scores for indices in parts]
-        matrix = Matrix.of_tokens(clean.prompts[0], np.stack(scores, 1), target.positions[0] + 1)
-        matrix = replace(matrix, columns=columns)
-    check(matrix.values, f"The answer, explainer {explainer.key}")
-    return matrix
-
-
-def answer_steps(
-    lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
-) -> Iterator[tuple[str, Generated]]:
-    """Yield (step, all that is known), in this order: `token` for each token as it is written, `document`, `before`,
-    `sentence`, `level`, and each explainer's key.
-
-    Whoever asks for no more ends it: nothing is computed ahead. An explainer that cannot explain it is named in `refused`.
-    Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
-    """
-    able, refused = able_of(lm, explainers)
-    first = CleanPass(lm, [prompt])
-    growing = write(first, wanted.generate, question) if wanted.answer is None else [given(first, wanted.answer)]
-    for written in growing:
-        generated = Generated(written, wanted, first, refused=refused)
-        yield "token", generated
-    generated, target = finished(generated)
-    for step in _left_out(generated, target):
-        generated = step[1]
-        yield step
-    if DOCUMENT in generated.matrices:
-        generated = replace(
-            generated, drawn=lm.budget.within(generated.clean.length, partial(_nats_of_other_texts, generated, target, wanted))
-        )
-        yield "level", generated
-    yield from explained_by(generated, [explainer for explainer in able if explainer.key not in generated.matrices])
-
-
-def finished(generated: Generated) -> tuple[Generated, Target]:
-    """Add the pass over prompt and answer, and the answer's log-probabilities; return its tokens too, with their foils."""
-    written, clean = generated.written, generated.written.after(generated.clean)
-    target = with_foils(clean, written.target)
-    values = in_float64(clean.logits_at(target.positions)[0]).log_softmax(-1)
-    logprobs = np.array([float(row[token_id]) for row, token_id in zip(values, target.ids, strict=True)])
-    return replace(generated, logprobs=logprobs, clean=clean, rivals=written.rivals(values)), target
-
-
-def tokenised(lm: LanguageModel, request: Request) -> TokenisedPrompt:
-    """Tokenise the prompt of a request, in the model's layout. Raises HEvalError for one that is empty or too long."""
-    return lm.tokenise(assemble(request.documents, (None,) * len(request.documents), request.question, lm.template))
-
-
-def explained_by(generated: Generated, explainers: Iterable[Method]) -> Iterator[tuple[str, Generated]]:
-    """Yield (key, all that is known) after each of some explainers more."""
-    target = with_foils(generated.clean, generated.written.target)
-    for explainer in explainers:
-        generated = _explained(generated, explainer, target)
-        yield explainer.key, generated
-
-
-def _explained(generated: Generated, explainer: Method, target: Target) -> Generated:
-    """Add one explainer's matrix, or the reason why there is none."""
-    from heval_core.lm.passes import counting
-
-    clean, clock = generated.clean, generated.clean.clock()
-    sentences = [unit.indices for unit in generated.written.sentences]
-    try:
-        require(clean.lm, explainer.needs)
-        with counting(clean.lm) as counted:
-            work = partial(matrix_of, explainer, clean, target, sentences)
-            matrix = clean.lm.budget.within(clean.length, work)
-    except HEvalError as error:
-        return replace(generated, refused=generated.refused | {explainer.key: str(error)})
-    cost = {explainer.key: (clock.stop(), counted.passes(1, clean.length))}
-    return replace(generated, matrices=generated.matrices | {explainer.key: matrix}, costs=generated.costs | cost)
-
-
-def _left_out(generated: Generated, target: Target) -> Iterator[tuple[str, Generated]]:
-    """Leave out each document, and all of them together; the answer's own words before; then each sentence."""
-    together = np.zeros(len(target.ids))
-    if generated.documents:
-        (alone,) = logprobs_without(generated.clean, [target], [[units(generated.clean.prompts[0], "document", target)]])
-        together = generated.logprobs - alone.logprobs[0, 0]
-        generated = _explained(generated, catalogue.method(DOCUMENT), target)
-    yield "document", (generated := replace(generated, together=together))
-    words = generated.written.words
-    # What white space is before a word stands before it there too; a word alone would begin without one.
-    ends = [0, *(word.end for word in words[:-1]), len(target.ids)]
-    spaced = [Unit(start, end, "") for start, end in pairwise(ends)]
-    before = generated.logprobs - without_earlier(generated.clean, target, spaced)
-    before[: words[0].end] = 0  # nothing precedes the first word, and rounding would be all of its share
-    yield "before", (generated := replace(generated, before=before))
-    if generated.documents:
-        yield "sentence", _explained(generated, catalogue.method(SENTENCE), target)
-
-
-def _nats_of_other_texts(generated: Generated, target: Target, wanted: Wanted) -> np.ndarray:
-    """Compute (draws, m) the nats that texts about something else give in a document's place, above those of no text.
-
-    The documents take turns, and each text is the first of a draw once. Others follow it, up to the length of the document.
-    """
-    clean, documents = generated.clean, generated.matrices[DOCUMENT]
-    (prompt,) = clean.prompts
-    given_texts = tuple(dict.fromkeys(wanted.texts))
-    texts = given_texts if len(given_texts) >= FEWEST else rules.neutral_sentences()
-    turns = np.arange(min(wanted.draws, len(texts))) % max(1, len(documents.units))
-    order = np.random.default_rng(zlib.crc32(np.array(prompt.ids).tobytes())).permutation(len(texts))
-    positions = tuple(position - len(prompt.ids) for position in target.positions)
-    variants = []
-    for number, turn in enumerate(turns if documents.units else []):
-        span = documents.units[turn]
-        text = " ".join(texts[index] for index in np.roll(order, -number))
-        space = " " * prompt.tokens[span.start][:1].isspace()
-        filler = tuple(islice(cycle(clean.lm.encode(space + text)), span.end - span.start))
-        variants.append((prompt.ids[: span.start] + filler + prompt.ids[span.end :], positions))
-    (said_instead,) = logprobs_in(clean, [target], [variants])
-    return said_instead.logprobs[:, 0] - (generated.logprobs - documents.values[turns[: len(variants)]])

@@ -89,28 +89,35 @@ def first_choice(scores: np.ndarray, units: Sequence[Unit], sentences: Sequence[
     return int(sums.argmax()) if sums.max(initial=0.0) > 0 else None
 
 
-def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str, Any]:
+def verdict(choices: Sequence[int], columns: Span, left_out: Matrix | None, sentences: Sequence[Unit]) -> dict[str, Any]:
     """Judge whether the first choice for a selection is true of the model.
 
-    choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out.
+    choices: the first choice of each method. columns: the tokens selected. left_out: each sentence left out; of documents that
+    do not count perhaps none. sentences: of all documents, as choices count them.
 
     points: how many methods (agree, of) have the same first choice; of equally many, that which costs more. stands: whether
     tokens of the answer change without that sentence (changed: their share), and less than half as many without others, the
     nearest in length, at most OTHERS. beats: whether its loss is above 0, and larger than that of each other sentence of its
-    document. holds: None where there is nothing to compare.
+    document. holds: None where there is nothing to compare; stands, beats: None where it was not left out.
     """
-    if not choices or left_out.changed is None:
+    if not choices:
         return {"points": None, "stands": None, "beats": None}
     tokens = slice(columns.start, columns.end)
-    changed, nats = left_out.changed[:, tokens].mean(1), left_out.values[:, tokens].sum(1)
-    unit, agree = max(Counter(choices).items(), key=lambda chosen: (chosen[1], nats[chosen[0]]))
+    if left_out is None or left_out.changed is None:
+        rows = np.full(len(sentences), -1)
+    else:
+        changed, nats = left_out.changed[:, tokens].mean(1), left_out.values[:, tokens].sum(1)
+        rows = indices_in(sentences, left_out.units)
+    points = _points(choices, [nats[row] if row >= 0 else -np.inf for row in rows], sentences)
+    unit = int(rows[points["unit"]])
+    if unit < 0 or left_out is None:
+        return {"points": points, "stands": None, "beats": None}
     sizes = np.array([len(span.indices) for span in left_out.units])
     others = [index for index in np.argsort(abs(sizes - sizes[unit]), kind="stable").tolist() if index != unit][:OTHERS]
     inside = [index for index, span in enumerate(left_out.units) if span.part == left_out.units[unit].part]
     beside = nats[[index for index in inside if index != unit]]
-    document, sentence = int(left_out.units[unit].part.rpartition(" ")[2]), inside.index(unit) + 1
     return {
-        "points": {"agree": agree, "of": len(choices), "document": document, "sentence": sentence, "unit": unit},
+        "points": points,
         "stands": {
             "holds": bool(changed[unit] > 2 * changed[others].mean()) if others else None,
             "changed": float(changed[unit]),
@@ -125,6 +132,14 @@ def verdict(choices: Sequence[int], columns: Span, left_out: Matrix) -> dict[str
             "next": float(beside.max()) if len(beside) else None,
         },
     }
+
+
+def _points(choices: Sequence[int], losses: Sequence[float], sentences: Sequence[Unit]) -> dict[str, int]:
+    """Return which sentence most choose; of equally many, that whose loss is larger."""
+    unit, agree = max(Counter(choices).items(), key=lambda pair: (pair[1], losses[pair[0]]))
+    part = sentences[unit].part
+    before = sum(one.part == part for one in sentences[:unit])
+    return {"agree": agree, "of": len(choices), "document": int(part.rpartition(" ")[2]), "sentence": before + 1, "unit": unit}
 
 
 @functools.cache

@@ -4,13 +4,12 @@ All three draw the same record, `DrawnAnswer`: the whole answer, less what no re
 """
 
 import json
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from difflib import SequenceMatcher
-from itertools import accumulate, compress, pairwise
+from itertools import accumulate, compress
 from textwrap import wrap
+from types import MappingProxyType
 from typing import Any
 
 from heval_core.plugins import catalogue
@@ -46,11 +45,12 @@ _IN_NATS = ("fa", "document")
 @dataclass(frozen=True)
 class DrawnWord(AnswerWord):
     """breaks: 1, a line begins with it; 2, a paragraph; or 0. nowhere: what is reported of a number or name that stands in no
-    document."""
+    document. differs: beside another answer, what is otherwise there."""
 
     breaks: int = 0
     probability: float = 1.0
     nowhere: str | None = None
+    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,17 @@ class DrawnDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnMethod:
-    """An explainer with its scores, or why it has none, or neither: then it waits. nats: what its scores are, where they are
-    nats. against: the rival of the only word that it knows. parts: (start, end, values) of tokens that it was asked about."""
+    """An explainer with its scores, or why it has none, or neither: then it waits, and says for what (waits).
+
+    running, planned: of one that is computed now, or will be without a click. nats: what its scores are, where they are nats.
+    against: the rival of the only word that it knows. parts: (start, end, values) of tokens that it was asked about.
+    """
 
     key: str
     title: str
     about: str
     refused: str | None = None
+    waits: str = ""
     nats: str = ""
     passes: float
     against: str = ""
@@ -88,6 +92,7 @@ class DrawnMethod:
     parts: tuple[tuple[int, int, tuple[float, ...]], ...] = ()
     seconds: float = 0.0
     running: bool = False
+    planned: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,13 +165,15 @@ def _method(key: str, answer: WholeAnswer, tokens: int) -> DrawnMethod:
     """Return a method as it is drawn. tokens: of the prompt."""
     plugin, scores = catalogue.method(key), answer.generated.matrix.get(key)
     lost = "nats lost without it" if key in (DOCUMENT, SENTENCE) else "nats in all, its words left out one by one"
+    passes = round(plugin.cost(tokens).tokens / tokens)
     waiting = DrawnMethod(
         key=key,
         title=_TITLES.get(key, plugin.title),
         about=first_sentence(catalogue.docstring(plugin)),
         refused=answer.generated.refused.get(key),
         nats=lost if key.partition("(")[0] in _IN_NATS else "",
-        passes=round(plugin.cost(tokens).tokens / tokens),
+        waits=_waits(key, answer, passes),
+        passes=passes,
     )
     if scores is None:
         return waiting
@@ -181,6 +188,16 @@ def _method(key: str, answer: WholeAnswer, tokens: int) -> DrawnMethod:
         parts=tuple((part.start, part.end, part.values) for part in scores.parts),
         seconds=scores.seconds,
     )
+
+
+def _waits(key: str, answer: WholeAnswer, passes: int) -> str:
+    """Return what stands where an explainer has no scores yet: what a click takes, by what leaving out documents took."""
+    rate = answer.generated.matrix.get(DOCUMENT)
+    if key == SENTENCE and any(word.said_before is not None for word in answer.generated.words):  # the step behind
+        return "no document counts"
+    # As one that runs alone: its clean pass, and half a pass without each document.
+    seconds = rate.seconds / (1 + len(answer.documents) / 2) * passes if rate else 0.0
+    return f"click: about {max(1, round(seconds))} s" if seconds else f"click: {passes} pass{'' if passes == 1 else 'es'}"
 
 
 def _contrast(contrast: Contrast, first: int) -> DrawnMethod:
@@ -199,87 +216,14 @@ def _contrast(contrast: Contrast, first: int) -> DrawnMethod:
     )
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two answers side by side, each word with whether it changed. sentence: of the document, from 0; None for all of it."""
+def answer_page(
+    answer: WholeAnswer, question: str, chosen: Sequence[str] = (), view: Mapping[str, Any] = MappingProxyType({})
+) -> str:
+    """Return a self-contained HTML file with hover and selection: one script, one style, and no request.
 
-    document: int
-    sentence: int | None
-    title: str
-    said: str
-    before: Sequence[tuple[str, bool]]
-    after: Sequence[tuple[str, bool]] = ()
-
-
-@dataclass(frozen=True)
-class Change:
-    """What is tried: another text, or none, in place of a document or of one of its sentences; both from 0. The white space
-    around what is replaced stays."""
-
-    document: int
-    sentence: int | None = None
-    text: str = ""
-
-    @property
-    def location(self) -> str:
-        """`2`, a document, or `2.1`, its first sentence."""
-        return f"{self.document + 1}" if self.sentence is None else f"{self.document + 1}.{self.sentence + 1}"
-
-    @property
-    def title(self) -> str:
-        part = "" if self.sentence is None else f"sentence {self.sentence + 1} of "
-        return f"{'With another' if self.text.strip() else 'Without'} {part}document {self.document + 1}"
-
-    def span(self, answer: WholeAnswer) -> tuple[int, int]:
-        """Return the prompt's tokens that go. Raises IndexError for a sentence that is not there."""
-        whole = answer.documents[self.document]
-        return (whole.start, whole.end) if self.sentence is None else sentences_of(answer.tokens, whole)[self.sentence]
-
-    def applied(self, answer: WholeAnswer) -> str:
-        """Return the text of the document after the change."""
-        whole, (start, end) = answer.documents[self.document], self.span(answer)
-        before, part, after = ("".join(answer.tokens[slice(*e)]) for e in pairwise((whole.start, start, end, whole.end)))
-        new = re.sub(r"(?s)\S(.*\S)?", lambda _: self.text.strip(), part) if self.text.strip() else ""
-        return f"{before}{new}{after}".strip()
-
-
-def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """Return each word of two texts with whether the other lacks it there; white space around it does not count."""
-    stripped = [[word.strip() for word in words] for words in (old, new)]
-    blocks = SequenceMatcher(a=stripped[0], b=stripped[1], autojunk=False).get_matching_blocks()
-    shared = {block.a + offset for block in blocks for offset in range(block.size)}
-    stays = {block.b + offset for block in blocks for offset in range(block.size)}
-    return [(word, at not in shared) for at, word in enumerate(old)], [(word, at not in stays) for at, word in enumerate(new)]
-
-
-def compared(before: WholeAnswer, after: WholeAnswer, change: Change) -> Comparison:
-    """Return two answers side by side, the words that changed marked, and whether it had been said so: by bars of a document,
-    and of a sentence by the losses without each."""
-    old, new = before.generated.words, after.generated.words
-    was, becomes = changed_words(*([word.text for word in words] for words in (old, new)))
-    pointed = [_points_at(before, word, change) for word in old]
-    changed = [points for points, (_, removed) in zip(pointed, was, strict=True) if removed]
-    lead = f"Predicted: {so_many(sum(pointed), 'word')}. {sum(changed)} of the {len(changed)} that changed were among them"
-    added = sum(new for _, new in becomes)
-    same = f"No word goes; {added} more follow." if added else "The answer stays the same, word for word."
-    summary = f"{lead}; {sum(pointed) - sum(changed)} stayed." if changed else same
-    return Comparison(change.document, change.sentence, change.title, summary, was, becomes)
-
-
-def _points_at(answer: WholeAnswer, word: AnswerWord, change: Change) -> bool:
-    """Return whether what is changed was the source of a word; a sentence also has to be the one that is missed most."""
-    from_document = word.source == f"document {change.document + 1}"
-    left_out = answer.generated.matrix.get(SENTENCE)
-    if not from_document or change.sentence is None or left_out is None:
-        return from_document and change.sentence is None
-    sums = [sum(row[word.start : word.end]) for row in left_out.values]
-    (start, end), unit = change.span(answer), left_out.units[sums.index(max(sums))]
-    return max(sums) > 0 and start <= unit.start < end
-
-
-def answer_page(answer: WholeAnswer, question: str, chosen: Sequence[str] = ()) -> str:
-    """Return a self-contained HTML file with hover and selection: one script, one style, and no request."""
-    data = {"id": "file", "static": True, "view": {}, "status": None, "without": None, "old": None}
+    view: what is selected when it opens, as the page has it.
+    """
+    data = {"id": "file", "static": True, "view": dict(view), "status": None, "without": None, "old": None}
     text = json.dumps(data | asdict(answer_drawing(answer, chosen)), ensure_ascii=True).replace("<", "\\u003c")
     # The component's script is a module; what it exports is called once.
     script = joined("answer", "js").replace("export default function", "function start")
@@ -310,9 +254,10 @@ def answer_card(answer: WholeAnswer, question: str) -> str:
         x += wide
     texts = [document.text(answer.tokens).strip() for document in answer.documents]
     keys = [{"y": y + 42 + 22 * number, "colour": _hue(number), "text": text} for number, text in enumerate(texts)]
-    low, lines = y + 56 + 22 * len(keys), wrap(verdict(data), 110)
+    legend = {"y": y + 42 + 22 * len(keys), "grey": GREY, "dashed": DASHED}
+    low, lines = y + 78 + 22 * len(keys), wrap(verdict(data), 110)
     foot = [{"y": low + 20 * number, "text": line} for number, line in enumerate(lines)]
-    about = {"question": question, "words": words, "keys": keys, "foot": foot}
+    about = {"question": question, "words": words, "keys": keys, "legend": legend, "foot": foot}
     return render("answer.svg", width=_WIDTH, height=low + 20 * len(lines) + 6, **about)
 
 

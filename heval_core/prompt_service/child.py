@@ -39,43 +39,69 @@ def main() -> None:
 def serve(request: dict[str, Any], loaded: dict[Any, Any], say: Send) -> None:
     """Carry out a request: report each step that is done, and what is new then."""
     lm = _model(request["model"], request.get("dtype", "float32"), loaded, say)
+    if request["op"] == "word":
+        say({"result": _word(lm, request, say)})
+        return
     if request["op"] != "answer":
         say({"result": _of_stored(lm, request)})
         return
+    from heval_core.explaining.answer_steps import tokenised
     from heval_core.explaining.arguments import request_of
-    from heval_core.explaining.whole_answer import tokenised
 
     known = read(request["before"]) if request.get("before") else None
     with lm.asked_in(request["template"]):
         prompt = tokenised(lm, request_of(request["question"], request["documents"]))
         for step, answer in _steps(lm, prompt, request) if known is None else _more(lm, prompt, request, known):
+            if answer is None:
+                say({"progress": step})
+                continue
             say({"progress": f"{step} done"})
             say({"new": changes(known, answer)})
             known = answer
     say({"result": None})  # it has been said
 
 
-def _steps(lm: Any, prompt: TokenisedPrompt, request: dict[str, Any]) -> Iterator[tuple[str, WholeAnswer]]:
-    """Write an answer and explain it: yield each step, and what is known by then."""
-    from heval_core.explaining.answer import Answer
-    from heval_core.explaining.whole_answer import Wanted, answer_steps
+def _word(lm: Any, request: dict[str, Any], say: Send) -> Any:
+    """Explain the first word of an answer, or the next one of an answer that has begun."""
+    from heval_core.explaining.pipeline import Request
+    from heval_core.explaining.word_answer import explained_word
     from heval_core.plugins import catalogue
 
-    methods, wanted = map(catalogue.method, request["explainers"]), Wanted(request["generate"], request["answer"])
+    answers, begun = tuple(one or None for one in request["answers"]), tuple(request["begun"])
+    about = Request(tuple(request["documents"]), request["question"], answers, request["memory"] or None, begun=begun)
+    methods = [catalogue.method(key) for key in request["explainers"]]
+    with lm.asked_in(request["template"]):
+        return explained_word(lm, about, methods, request["target"], lambda key: say({"progress": f"now {key}"}))
+
+
+def _steps(lm: Any, prompt: TokenisedPrompt, request: dict[str, Any]) -> Iterator[tuple[str, WholeAnswer | None]]:
+    """Write an answer and explain it: yield each step, and what is known by then; None where it only begins."""
+    from heval_core.explaining.answer import Answer
+    from heval_core.explaining.answer_steps import NOW, answer_steps
+    from heval_core.explaining.whole_answer import Wanted
+    from heval_core.plugins import catalogue
+
+    methods, wanted = (
+        map(catalogue.method, request["explainers"]),
+        Wanted(request["generate"], request["answer"], thrifty=True),
+    )
     for step, generated in answer_steps(lm, prompt, request["question"], methods, wanted):
-        yield step, Answer(generated, lm.template).record
+        yield step, None if step.startswith(NOW) else Answer(generated, lm.template).record
         if request.get("only_written") and generated.written.stopped:
             return
 
 
-def _more(lm: Any, prompt: TokenisedPrompt, request: dict[str, Any], known: WholeAnswer) -> Iterator[tuple[str, WholeAnswer]]:
+def _more(
+    lm: Any, prompt: TokenisedPrompt, request: dict[str, Any], known: WholeAnswer
+) -> Iterator[tuple[str, WholeAnswer | None]]:
     """Explain an answer that is known by others too; or some of its tokens, or why a word is not its rival."""
     from heval_core.explaining.answer import extended, resumed
-    from heval_core.explaining.whole_answer import explained_by
+    from heval_core.explaining.answer_steps import NOW, explained_by
     from heval_core.plugins import catalogue
 
     generated, part = resumed(lm, prompt, known), request.get("part")
     for key in request["more"]:
+        yield f"{NOW}{key}", None
         if key not in generated.matrices:
             ((_, generated),) = explained_by(generated, [catalogue.method(key)])
         generated = generated.with_part(key, Span(*part)) if part else generated

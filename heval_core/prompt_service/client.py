@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import takewhile
@@ -30,15 +30,23 @@ from heval_core.records.whole_answers import WholeAnswer, applied, read
 MOST_WORKERS = 2
 # Seconds that somebody waits for others' requests to end, where a page shows nothing meanwhile.
 PATIENCE = 300.0
+# Whoever has not looked for so many seconds waits no more: a page in the background looks once in sixty.
+UNSEEN = 90.0
+# The last step of an answer that takes little; what comes behind it is for somebody who waits.
+LAST_CHEAP = "before done"
+UNWATCHED = "Nobody was waiting: what was known by then is kept."
 
 
 @dataclass(eq=False)
 class Ticket:
     """One request under way. progress: what has been reported so far. partial: an answer, as far as it is known. result,
-    error: one of them, when it is over."""
+    error: one of them, when it is over. seen: when somebody last looked how far it is; None where that says nothing. ending:
+    called with the ticket when its result or error is known, and nobody has heard of it."""
 
     request: ServiceRequest
     worker: PromptWorker
+    ending: Callable[[Ticket], None] | None = None
+    seen: float | None = None
     progress: list[str] = field(default_factory=list)
     partial: WholeAnswer | None = None
     result: Any = None
@@ -48,10 +56,16 @@ class Ticket:
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def ahead(self) -> int:
-        """How many requests the worker carries out before this one."""
+    def ahead(self) -> list[Ticket]:
+        """The requests that the worker carries out before this one."""
         before = takewhile(lambda other: other is not self, list(self.worker.tickets))
-        return sum(not other.over.is_set() for other in before)
+        return [other for other in before if not other.over.is_set()]
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether only steps that take long are left, and nobody waits for them."""
+        unseen = self.seen is not None and time.monotonic() - self.seen > UNSEEN
+        return unseen and (LAST_CHEAP in self.progress or "before" in self.request)
 
     def wait(self) -> Any:
         """Wait for the result. Raises HEvalError with the child's message, or where the child died or is too busy."""
@@ -66,6 +80,12 @@ class Ticket:
     def end(self, result: Any = None, error: str = "") -> None:
         """End the request. One that was cancelled has no result, though that may have come too late to stop it."""
         self.result, self.error = (None, "Cancelled.") if self.cancelled else (result, error)
+        try:
+            if self.ending:
+                self.ending(self)
+        except Exception:  # a page shows one line; the trace is in the log
+            traceback.print_exc()
+            self.error = "The answer could not be kept; the log has the details."
         self.over.set()
 
 
@@ -77,8 +97,8 @@ class PromptWorker:
         self.tickets: list[Ticket] = []
         self._changing = threading.Lock()
 
-    def begin(self, request: ServiceRequest) -> Ticket:
-        ticket = Ticket(request, self)
+    def begin(self, request: ServiceRequest, ending: Callable[[Ticket], None] | None = None, watched: bool = False) -> Ticket:
+        ticket = Ticket(request, self, ending, time.monotonic() if watched else None)
         with self._changing:
             self.tickets.append(ticket)
             if len(self.tickets) == 1:
@@ -88,6 +108,8 @@ class PromptWorker:
     def cancel(self, ticket: Ticket) -> None:
         """End a request: one that waits at once; for one under way the process is stopped, and starts afresh with the next."""
         with self._changing:
+            if ticket.over.is_set():
+                return
             ticket.cancelled = True
             process = self.process  # read after that, as `_converse` writes it before it looks
             if self.tickets[:1] == [ticket]:
@@ -132,6 +154,9 @@ class PromptWorker:
                 if "error" in reply:
                     raise HEvalError(reply["error"])
                 heard = True
+                if ticket.forgotten and reply.get("progress", "").startswith("now "):  # what is done is heard
+                    self.stop()
+                    raise HEvalError(UNWATCHED)
                 if "progress" in reply:
                     ticket.progress.append(reply["progress"])
                 elif "new" in reply:
@@ -175,11 +200,14 @@ _workers: dict[str, PromptWorker] = {}
 _registry = threading.Lock()
 
 
-def begin(request: ServiceRequest) -> Ticket:
-    """Ask the worker of the request's model. Of more than MOST_WORKERS the one unused for longest is stopped, if idle."""
+def begin(request: ServiceRequest, *, ending: Callable[[Ticket], None] | None = None, watched: bool = False) -> Ticket:
+    """Ask the worker of the request's model. Of more than MOST_WORKERS the one unused for longest is stopped, if idle.
+
+    ending: see `Ticket`. watched: whether somebody is to look how far it is (`Ticket.seen`).
+    """
     with _registry:
         _workers[request["model"]] = worker = _workers.pop(request["model"], None) or PromptWorker()
-        ticket = worker.begin(request)
+        ticket = worker.begin(request, ending, watched)
         for name in list(_workers)[:-MOST_WORKERS]:
             if all(earlier.over.is_set() for earlier in _workers[name].tickets):
                 _workers.pop(name).stop()
@@ -224,6 +252,26 @@ class AnswerRequest(TypedDict):
     only_written: NotRequired[bool]
 
 
+class WordRequest(TypedDict):
+    """Explain the first token of an answer by all explainers; the result is a `WordAnswer` as JSON has it.
+
+    answers: of each document, "" where it is not named; memory: what the model is taken to remember, or "". target: one of
+    `answer` and `context`. begun: ids of the answer so far, of which the next token is explained.
+    """
+
+    op: Literal["word"]
+    model: str
+    documents: list[str]
+    question: str
+    explainers: list[str]
+    template: str
+    dtype: str
+    answers: list[str]
+    memory: str
+    target: str
+    begun: list[int]
+
+
 class HeadsRequest(TypedDict):
     """`heads`: every head's attention from the last position. `need`: the answer's lead over its competitor, and what it loses
     without each head; answer, foil: their token ids. Refused where the model does not say what is expected of it. template:
@@ -238,7 +286,7 @@ class HeadsRequest(TypedDict):
     expected: NotRequired[AsStored]
 
 
-ServiceRequest = AnswerRequest | HeadsRequest
+ServiceRequest = AnswerRequest | WordRequest | HeadsRequest
 
 
 def asked_as_stored(instance: StoredInstance) -> AsStored:

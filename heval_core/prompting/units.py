@@ -60,6 +60,14 @@ class Matrix:
         units = tuple(Unit(span.start, span.end, getattr(span, "part", "")) for span in larger)
         return replace(self, level=level, units=units, values=values.astype(np.float32), changed=None)
 
+    def joined(self, other: Matrix) -> Matrix:
+        """Return a matrix of the units of both, whose columns are the same tokens, of which each says what changes."""
+        order = np.argsort([unit.start for unit in (*self.units, *other.units)], kind="stable")
+        units = tuple((*self.units, *other.units)[index] for index in order)
+        values = np.concatenate([self.values, other.values])[order]
+        changed = np.concatenate([self.changed, other.changed])[order]
+        return replace(self, units=units, values=values, changed=changed)
+
 
 def indices_in(units: Sequence[Span], spans: Sequence[Span]) -> np.ndarray:
     """Return the index of the span in which each unit begins, (U,), -1 for none. spans: in the order of the text."""

@@ -55,10 +55,10 @@ def head_at(name: str) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def picked_row(results: Reader, instance: StoredInstance, name: str) -> ReadingRow | str:
+def picked_row(results: Reader | None, instance: StoredInstance, name: str) -> ReadingRow | str:
     """Return the attention of a head as a row of the surface; a sentence where it was not kept and the model is not here."""
     layer, head = head_at(name)
-    scores = results.head_attention(instance.instance_id, layer, head)
+    scores = results.head_attention(instance.instance_id, layer, head) if results else None
     if scores is None:
         try:
             with st.spinner("Asking the model for its heads; the first time it has to be loaded …"):
@@ -86,9 +86,9 @@ def _ask_model(instance: StoredInstance, request: dict[str, Any]) -> Any:
 
 
 def with_map(
-    results: Reader, instance: StoredInstance, heads: HeadMap | None, rows: list[ReadingRow], pick: str
+    results: Reader | None, instance: StoredInstance, heads: HeadMap | None, rows: list[ReadingRow], pick: str
 ) -> tuple[list[ReadingRow], dict[str, Any] | None]:
-    """Return the rows with a picked head's, and what the surface draws of all heads.
+    """Return the rows with a picked head's, and what the surface draws of all heads. results: None of one's own prompt.
 
     Where it was not stored what the answer needs of each, the model can be asked.
     """
@@ -96,7 +96,7 @@ def with_map(
         return rows, None
     picked = picked_row(results, instance, pick) if pick else None
     rows = [*rows, picked] if isinstance(picked, ReadingRow) else rows
-    refused, need = picked if isinstance(picked, str) else "", results.head_need(instance.instance_id)
+    refused, need = picked if isinstance(picked, str) else "", results and results.head_need(instance.instance_id)
     foils = {candidate.group: candidate for candidate in instance.candidates}
     foil = foils.get(heads.foil.removeprefix("candidate "))
     answer, against = answer_of(instance), foil.text if foil else heads.foil

@@ -14,6 +14,7 @@ from heval_core.figures.hard_board import TITLE as HARD_TITLE
 from heval_core.figures.hard_board import source_figure
 from heval_core.plugins.measures import headlines
 from heval_core.present.html import COMPONENTS, plain, render
+from heval_core.records.whole_answers import WholeAnswer
 from heval_core.store.filters import NOT_ANSWER, BestToken, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, board, filters, links, own_answer, own_prompts, sources
@@ -64,7 +65,8 @@ def _which_results() -> None:
 def draw_answer() -> None:
     """Draw the first example of *Your prompt*, by the same component."""
     name = next(iter(own_prompts.examples()), "")
-    if (saved := own_prompts.find(name)) is None:
+    saved = own_prompts.find(name)
+    if saved is None or not isinstance(saved.result, WholeAnswer):
         return
     st.subheader("One answer, traced")
     read = f"{plain(saved.prompt.model)} read {len(saved.prompt.documents)} documents"

@@ -14,85 +14,114 @@ from typing import Any
 
 import streamlit as st
 
-from heval_core.figures.answer import Change, Comparison, DrawnAnswer, DrawnMethod, answer_drawing, compared
+from heval_core.figures.answer import SENTENCE, DrawnAnswer, answer_drawing
+from heval_core.figures.answer_changes import Change, Comparison, compared, side_by_side
+from heval_core.plugins import catalogue
 from heval_core.present.html import plain
+from heval_core.present.numbers import so_many
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.records.stored_instances import StoredInstance
 from heval_core.records.whole_answers import WholeAnswer, read
 from heval_core.store.reader import Reader
-from heval_core.ui import address, own_prompts, sidebar
+from heval_core.ui import address, own_requests, own_word, sidebar
 from heval_core.ui.component import component
 from heval_core.ui.own_prompts import OwnPrompt
+from heval_core.ui.own_requests import OwnRequest
 
 # Written again after a change: the request, and (the answer's id, the change).
-_AGAIN, _CHANGED = "own_again", "own_changed"
+_AGAIN, _CHANGED, _SEEN = "own_again", "own_changed", "own_again_seen"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
 _CHANGED_PART = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
+# What is done beside explainers, as it is said while it is done.
+_STEPS = {
+    "document": "leaving out each document",
+    "level": "the random level, of texts about something else",
+    "sentence": "leaving out sentences of the documents that count",
+    "before": "leaving out the answer's own beginning",
+}
 _OLD = "You changed the prompt. This is still the old answer."
 
 
-def under_way() -> bool:
-    """Draw the answer that is being written, if there is one. When it is over it is kept, and opens by its own address."""
-    ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
-    if ticket is not None:
-        st.fragment(_watch, run_every=None if ticket.over.is_set() else 0.4)()
-    return ticket is not None
+def watch(pending: OwnRequest) -> None:
+    """Draw an answer while it is computed. When that is over, the page draws what is kept."""
+
+    @st.fragment(run_every=0.4)
+    def growing() -> None:
+        if not pending.running or address.value("result") != pending.prompt.id:
+            st.rerun(scope="app")
+        pending.look()
+        draw(pending.prompt.id, pending.prompt, pending.known, status_of(pending.ticket), pending=pending)
+        if waiting := own_requests.ahead_of(pending):
+            _busy(waiting[0])
+
+    growing()
 
 
-def _watch() -> None:
-    ticket: Ticket | None = st.session_state.get(sidebar.TICKET)
-    if ticket is None:
-        return
-    prompt: OwnPrompt = st.session_state[sidebar.PROMPT]
-    request: Any = ticket.request
-    if not ticket.over.is_set():
-        draw("growing", prompt, request.get("before") or ticket.partial, status_of(ticket) | {"more": request.get("more")})
-        return
-    st.session_state[sidebar.REFUSED] = sidebar.STOPPED if ticket.cancelled else ticket.error
-    # Of one that was stopped, what is known stays; where more was asked of an answer, that answer.
-    if (result := ticket.result or (None if "before" in request else ticket.partial)) is not None:
-        asked_for = [f"against({request['against']})"] if request.get("against") is not None else request.get("more", [])
-        by = {"by": asked_for[-1]} if asked_for else {}
-        try:
-            st.session_state[sidebar.FILLED] = own_prompts.keep(prompt, result)  # what is typed meanwhile stays
-            address.put(result=st.session_state[sidebar.FILLED], asked=None, **by)
-        except OSError as error:
-            st.session_state[sidebar.REFUSED] = f"The answer cannot be kept in {own_prompts.gallery()}: {error.strerror}."
-    elif "before" not in request:
-        address.put(result=st.session_state.get(sidebar.BEFORE))
-    del st.session_state[sidebar.TICKET]
-    st.rerun(scope="app")
+def _busy(first: OwnRequest | None) -> None:
+    """Name what the model is at, and offer to end it. None: a request about a stored prompt, which takes seconds."""
+    with st.container(horizontal=True, key="own_busy", vertical_alignment="center"):
+        if first is None:
+            st.markdown("The model is at another page's request.", width="content")
+            return
+        st.markdown(f"The model is at *{plain(first.prompt.question)}*", width="content")
+        opens = address.setter(result=first.prompt.id, words=None, by=None, without=None, instead=None, beside=None)
+        st.button("Open it", key="own_busy_open", on_click=opens)
+        st.button("Stop it", key="own_busy_stop", on_click=first.stop)
 
 
 def status_of(ticket: Ticket) -> dict[str, Any]:
-    """Say how far a request is: its steps are documents, the answer's own words, sentences, the random level, explainers."""
-    if ticket.ahead:
-        return {"text": f"Busy: {ticket.ahead} request(s) ahead.", "done": 0}
+    """Say how far a request is, and what it is at.
+
+    Its steps are documents, the answer's own words, sentences, the random level, explainers. now, planned: keys of explainers.
+    """
+    if ahead := len(ticket.ahead):
+        return {"text": f"Waits for {so_many(ahead, 'request')} before it.", "done": 0}
     steps = [text.removesuffix(" done") for text in ticket.progress if text.endswith(" done")]
-    known = [step for step in steps if step != "token"]
+    known = dict.fromkeys(step for step in steps if step != "token")
     request: Any = ticket.request
-    total = max(len(known), len(request["more"]) if "more" in request else 4 + len(request["explainers"]))
-    if not steps:
-        return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0}
-    if not known:
-        return {"text": f"Word by word: {len(steps)} tokens so far.", "done": 0.02}
-    return {
-        "text": f"{len(known)} of {total} steps. Words with a bar can be clicked; their sources may still change.",
-        "done": len(known) / total,
-    }
+    if request.get("op") == "word":
+        return _of_word(ticket.progress, request["explainers"])
+    planned = request["more"] if "more" in request else [*_STEPS, *request["explainers"]]
+    now = next((text.removeprefix("now ") for text in ticket.progress[::-1] if text.startswith("now ")), "")
+    about = {"now": {"sentence": SENTENCE}.get(now, now), "planned": [SENTENCE, *planned]}
+    if not steps and not now:
+        return {"text": f"{(ticket.progress or ['starting'])[-1].capitalize()} …", "done": 0} | about
+    if not known and not now:
+        return {"text": f"Word by word: {len(steps)} tokens so far.", "done": 0.02} | about
+    total = max(1, len(known), len(planned))
+    doing = f"Now: {_STEPS.get(now) or catalogue.method(now).title}. " if now else ""
+    text = f"{doing}{len(known)} of {total} steps. Words with a bar can be clicked; their sources may still change."
+    return {"text": text, "done": len(known) / total} | about
+
+
+def _of_word(progress: Sequence[str], explainers: Sequence[str]) -> dict[str, Any]:
+    """Say how far a single word is."""
+    begun = [text.removeprefix("now ") for text in progress if text.startswith("now ")]
+    if not begun:
+        return {"text": f"{(progress or ['starting'])[-1].capitalize()} …", "done": 0}
+    text = f"Now: {catalogue.method(begun[-1]).title}. {len(begun) - 1} of {len(explainers)} explainers."
+    return {"text": text, "done": (len(begun) - 1) / len(explainers)}
 
 
 def draw(
-    name: str, prompt: OwnPrompt, result: WholeAnswer | None, status: Mapping[str, Any] | None = None, *, small: bool = False
+    name: str,
+    prompt: OwnPrompt,
+    result: WholeAnswer | None,
+    status: Mapping[str, Any] | None = None,
+    *,
+    pending: OwnRequest | None = None,
+    small: bool = False,
 ) -> None:
-    """Draw the answer with all that is known of it. name: its id. status: of one that is being computed. small: without the
-    choice of explainers, the matrix and what can be tried."""
+    """Draw the answer with all that is known of it. name: its id. status: of one that is being computed. pending: the request
+    for it, or for more of it. small: without the choice of explainers, the matrix and what can be tried."""
     shown = answer_drawing(result, prompt.explainers) if result else DrawnAnswer(prompt.model)
     if status is not None:
-        shown = replace(shown, methods=_with_the_next(shown.methods, status.get("more")))
+        now, planned = status.get("now"), status.get("planned", ())
+        methods = (replace(one, running=one.key == now, planned=one.key in planned) for one in shown.methods)
+        shown = replace(shown, methods=tuple(methods))
     form: OwnPrompt | None = st.session_state.get(sidebar.FORM)
     here = prompt.model in sidebar.models_here()
-    view, about = _view(), dict[str, Any]()
+    chosen, about = view(), dict[str, Any]()
     if status is None and result:
         linked = None if small else _linked(result)
         if linked and st.session_state.get(_CHANGED) != (prompt.id, linked) and here:
@@ -103,18 +132,23 @@ def draw(
         about = {"without": without and asdict(without), "old": _OLD if old else None}
         if not here and not small:
             st.caption(f"Written by {plain(prompt.model)}, which is not installed here: it can be read, not asked again.")
-    if small and not view["chosen"] and len(shown.sentences) > 1:  # something to see at first sight
-        view["chosen"] = [shown.sentences[1].start, shown.sentences[1].end]
-    sidebar.say_refused()
-    about |= {"id": name, "status": status, "view": view, "static": not here, "small": small}
-    _component(shown, on_request=lambda message: _answer(json.loads(message), prompt, result), **about)
+    if small and not chosen["chosen"] and len(shown.sentences) > 1:  # something to see at first sight
+        chosen["chosen"] = [shown.sentences[1].start, shown.sentences[1].end]
+    about |= {"id": name, "status": status, "view": chosen, "static": not here, "small": small}
+    _component(shown, on_request=lambda message: _answer(json.loads(message), prompt, result, pending), **about)
 
 
-def _with_the_next(methods: Sequence[DrawnMethod], more: Sequence[str] | None) -> tuple[DrawnMethod, ...]:
-    """Return the methods, the one that is computed now marked. more: those that were asked for since; None for all."""
-    waits = (method for method in methods if method.values is None and not method.refused)
-    first = next((method for method in waits if more is None or method.key in more), None)
-    return tuple(replace(method, running=True) if method is first else method for method in methods)
+def draw_beside(one: tuple[OwnPrompt, WholeAnswer], other: tuple[OwnPrompt, WholeAnswer]) -> None:
+    """Draw two kept answers side by side, what differs marked."""
+    left, right, summary = side_by_side(one[1], other[1])
+    with st.container(horizontal=True, key="own_beside", vertical_alignment="center"):
+        st.markdown(summary, width="content")
+        st.button("Close", key="own_beside_close", on_click=address.setter(beside=None))
+    looks: dict[str, Any] = {"status": None, "without": None, "old": None, "small": True, "static": True, "view": {}}
+    for side, (prompt, _), shown, column in zip(("left", "right"), (one, other), (left, right), st.columns(2), strict=True):
+        with column:
+            st.markdown(f"**{plain(prompt.question)}** · {plain(prompt.model)}")
+            component("answer", f"answer_{side}", asdict(shown) | looks | {"id": prompt.id})
 
 
 def draw_stored(results: Reader, instance: StoredInstance) -> None:
@@ -129,7 +163,7 @@ def draw_stored(results: Reader, instance: StoredInstance) -> None:
     documents = [{"start": document.start, "end": document.end} for document in instance.documents]
     prompt = {"tokens": instance.tokens, "documents": documents, "question": asdict(instance.question_span)}
     answer = read({"model": instance.model, **prompt, "generated": generated})
-    _component(answer_drawing(answer), id=instance.instance_id, static=True, view=_view())
+    _component(answer_drawing(answer), id=instance.instance_id, static=True, view=view())
 
 
 def _component(shown: DrawnAnswer, on_request: Callable[[str], None] = lambda message: None, **about: Any) -> None:
@@ -148,32 +182,50 @@ def _component(shown: DrawnAnswer, on_request: Callable[[str], None] = lambda me
         st.caption(plain(note))
 
 
-def _view() -> dict[str, Any]:
+def view() -> dict[str, Any]:
     """Return what the link says of the selection; anything else than a span is none."""
     span = _SPAN.fullmatch(address.value("words"))
     return {"chosen": [int(span[1]), int(span[2])] if span else None, "method": address.value("by") or None}
 
 
-def _answer(message: Mapping[str, Any], prompt: OwnPrompt, result: WholeAnswer | None) -> None:
+def _answer(message: Mapping[str, Any], prompt: OwnPrompt, result: WholeAnswer | None, pending: OwnRequest | None) -> None:
     """Do what the reader asks for: an explainer of all or some words, the answer after a change or before it, to stop."""
-    models, ticket = sidebar.models_here(), st.session_state.get(sidebar.TICKET)
+    models = sidebar.models_here()
     if message["what"] == "back":
         st.session_state.pop(_CHANGED, None)
+        if (again := st.session_state.pop(_AGAIN, None)) is not None and not again.over.is_set():
+            again.worker.cancel(again)
         address.put(without=None, instead=None)
-    elif ticket is not None:  # another request would take its place
+    elif pending is not None and pending.running:  # of one answer one thing is asked at a time
         if message["what"] == "stop":
-            ticket.worker.cancel(ticket)
+            pending.stop()
     elif result is None or prompt.model not in models or message["what"] == "stop":
         return
     elif message["what"] == "method":
         more, request = [key for key in (message["about"],) if key], sidebar.request_of(prompt, models)
-        st.session_state[sidebar.PROMPT] = replace(prompt, explainers=tuple(dict.fromkeys((*prompt.explainers, *more))))
+        prompt = replace(prompt, explainers=tuple(dict.fromkeys((*prompt.explainers, *more))))
         request |= {"more": more, "before": result, "part": message.get("part"), "against": message.get("against")}
-        st.session_state[sidebar.TICKET] = begin(request)
+        own_requests.ask(prompt, request)
+        asked_for = f"against({message['against']})" if message.get("against") is not None else more[0]
+        address.put(result=prompt.id, asked=None, by=asked_for)
+    elif message["what"] == "inside":
+        inside = _inside(prompt, result, int(message["about"]))
+        own_requests.ask(inside, sidebar.word_request_of(inside, models))
+        address.put(**dict.fromkeys(("words", "by", "without", "instead", "beside")), result=inside.id)
     else:
         change = Change(**message["about"])
         address.put(without=change.location, instead=change.text or None)
         _write_again(prompt, change, result)
+
+
+def _inside(prompt: OwnPrompt, result: WholeAnswer, token: int) -> OwnPrompt:
+    """Return what asks for one word of an answer alone: after the answer's words before, with its rival, if it has one."""
+    word = next(word for word in result.generated.words if word.start == token)
+    answers: tuple[str, ...] = ()
+    with suppress(ValueError):
+        answers, _ = own_word.assigned([word.text.strip(), (word.rival or "").strip()], prompt.documents)
+    begun, methods = result.generated.token_ids[:token], catalogue.default_methods()
+    return replace(prompt, mode="word", explainers=methods, answer=None, answers=answers, begun=begun)
 
 
 def _linked(result: WholeAnswer) -> Change | None:
@@ -201,13 +253,17 @@ def _without(prompt: OwnPrompt, result: WholeAnswer) -> Comparison | None:
     if ticket.over.is_set() and not ticket.error:
         return compared(result, ticket.result, change)
     if not ticket.over.is_set():
+        st.session_state[_SEEN] = len(ticket.progress)
         st.fragment(_wait, run_every=0.3)()
     before = [(word.text, False) for word in result.generated.words]
-    message = ticket.error or "The answer is written again …"
-    return Comparison(change.document, change.sentence, change.title, message, before)
+    again = [(word.text, False) for word in ticket.partial.generated.words] if ticket.partial else []
+    message = ticket.error or (f"Written again: {so_many(len(again), 'word')} so far." if again else "It is written again …")
+    done = min(1.0, len(again) / len(before)) if not ticket.over.is_set() else None
+    return Comparison(change.document, change.sentence, change.title, message, before, again, done)
 
 
 def _wait() -> None:
+    """Draw the page again while more is written, and when that is over."""
     ticket: Ticket | None = st.session_state.get(_AGAIN)
-    if ticket is None or ticket.over.is_set():
+    if ticket is None or ticket.over.is_set() or st.session_state.get(_SEEN) != len(ticket.progress):
         st.rerun(scope="app")

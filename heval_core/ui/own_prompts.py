@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -28,6 +28,7 @@ from heval_core.folders import data_folder
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
 from heval_core.records.whole_answers import WholeAnswer, read
+from heval_core.records.word_answers import WordAnswer, read_word
 
 # Where answers are kept: git-ignored; and those that come with the program.
 GALLERY, EXAMPLES = data_folder("answers"), data_folder("examples", bundled=True)
@@ -40,14 +41,18 @@ AT_ONCE = 30
 NEWEST = 3
 # A link's request and a kept file are not read beyond this many characters.
 LONGEST, LARGEST = 400_000, 30_000_000
-_SUFFIX = ".json.gz"
+_SUFFIX, _REMOVED = ".json.gz", ".removed"
 _NAME, _ID = re.compile(r"[a-z0-9-]{1,60}"), re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
 class OwnPrompt:
     """What a form asks for. model: the key of an installed one. answer: given word for word; None where the model writes, at
-    most `generate` tokens. template: a layout of `heval_core.prompting.prompts`. dtype: in which the model computes."""
+    most `generate` tokens. template: a layout of `heval_core.prompting.prompts`. dtype: in which the model computes.
+
+    mode: `word` explains one token alone, with the answers between which it is decided: the documents', "" where one has none,
+    and memory's. target, begun: as in `WordRequest`.
+    """
 
     model: str
     documents: tuple[str, ...]
@@ -57,13 +62,18 @@ class OwnPrompt:
     generate: Annotated[int, Field(ge=1, le=400)] = 60
     answer: str | None = None
     dtype: Literal["float32", "bfloat16"] = "float32"
+    mode: Literal["whole", "word"] = "whole"
+    answers: tuple[str, ...] = ()
+    memory: str = ""
+    target: Literal["answer", "context"] = "answer"
+    begun: tuple[int, ...] = ()
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
     @property
     def id(self) -> str:
-        """The same question has the same id everywhere."""
-        return hashlib.sha256(SCHEMA.dump_json(self)).hexdigest()[:12]
+        """The same question has the same id everywhere, whatever explains its answer."""
+        return hashlib.sha256(SCHEMA.dump_json(replace(self, explainers=()))).hexdigest()[:12]
 
     def changed(self, document: int, text: str = "") -> OwnPrompt:
         """Return the same, asked with another text as one of its documents, or without it; the answer is written again."""
@@ -78,7 +88,7 @@ class SavedAnswer(NamedTuple):
     """title: of an example; empty for one's own."""
 
     prompt: OwnPrompt
-    result: WholeAnswer
+    result: WholeAnswer | WordAnswer
     title: str = ""
 
 
@@ -87,20 +97,41 @@ def gallery() -> Path:
     return Path(os.environ.get("HEVAL_ANSWERS") or GALLERY)
 
 
-def keep(prompt: OwnPrompt, result: WholeAnswer) -> str:
-    """Keep an answer, but not in place of one that knows more; the oldest of more than MOST_KEPT go. Returns its id."""
+def keep(prompt: OwnPrompt, result: WholeAnswer | WordAnswer) -> str:
+    """Keep an answer, with what had been kept of the same one; the oldest of more than MOST_KEPT go. Returns its id."""
     folder, known = gallery(), None
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(HEvalError):
         known = find(prompt.id)
-    if known is None or len(known.result.generated.matrix) <= len(result.generated.matrix):
-        write(folder / f"{prompt.id}{_SUFFIX}", prompt, result)
+    if known is None or isinstance(result, WordAnswer) or isinstance(known.result, WordAnswer):
+        pass
+    elif known.result.generated.token_ids == result.generated.token_ids:
+        explainers = tuple(dict.fromkeys((*prompt.explainers, *known.prompt.explainers)))
+        prompt, result = replace(prompt, explainers=explainers), joined(known.result, result)
+    elif not result.generated.stopped:  # of half an answer nothing is new
+        return prompt.id
+    write(folder / f"{prompt.id}{_SUFFIX}", prompt, result)
     for old in mine()[MOST_KEPT:]:
-        remove(old)
+        (folder / f"{old}{_SUFFIX}").unlink(missing_ok=True)
     return prompt.id
 
 
-def write(file: Path, prompt: OwnPrompt, result: WholeAnswer, title: str = "") -> None:
+def joined(one: WholeAnswer, other: WholeAnswer) -> WholeAnswer:
+    """Return the same answer with what explainers said of it either time: of one that both asked, the second time."""
+    *_, knows_more = sorted((one, other), key=lambda answer: (_has_citations(answer), len(answer.generated.matrix)))
+    both, generated = (one.generated, other.generated), knows_more.generated
+    matrix = {key: scores for answer in both for key, scores in answer.matrix.items()}
+    contrasts = {contrast.start: contrast for answer in both for contrast in answer.contrasts}
+    refused = {key: why for answer in both for key, why in answer.refused.items() if key not in matrix}
+    more = replace(generated, matrix=matrix, contrasts=tuple(contrasts.values()), refused=refused)
+    return replace(knows_more, generated=more)
+
+
+def _has_citations(answer: WholeAnswer) -> bool:
+    return any(sentence.citations is not None for sentence in answer.generated.sentences)
+
+
+def write(file: Path, prompt: OwnPrompt, result: WholeAnswer | WordAnswer, title: str = "") -> None:
     """Write a whole file, or none. The same answer is the same file."""
     content = {"version": VERSION, "title": title, "asked": asdict(prompt), "result": asdict(result)}
     unfinished = file.with_name(f"{file.name}.{os.getpid()}.tmp")
@@ -116,8 +147,21 @@ def mine() -> list[str]:
 
 
 def remove(name: str) -> None:
-    """Remove one's own answer; an example stays."""
-    (gallery() / f"{name}{_SUFFIX}").unlink(missing_ok=True)
+    """Remove one's own answer, of which `put_back` brings back the last; an example stays."""
+    if not (_ID.fullmatch(name) and (file := gallery() / f"{name}{_SUFFIX}").is_file()):
+        return
+    for older in gallery().glob(f"*{_REMOVED}"):
+        older.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        file.rename(gallery() / f"{name}{_REMOVED}")
+
+
+def put_back(name: str) -> None:
+    """Bring back an answer that was removed, unless it was computed again since."""
+    if not _ID.fullmatch(name) or (gallery() / f"{name}{_SUFFIX}").exists():
+        return
+    with suppress(FileNotFoundError):
+        (gallery() / f"{name}{_REMOVED}").rename(gallery() / f"{name}{_SUFFIX}")
 
 
 def _modified(file: Path) -> int:
@@ -157,18 +201,22 @@ def find(name: str) -> SavedAnswer | None:
         if content["version"] > VERSION:
             raise HEvalError(f"The saved answer {name} is of a newer HEval; update this one to open it.")
         prompt = SCHEMA.validate_json(json.dumps(content["asked"]))
-        return SavedAnswer(prompt, read(content["result"]), str(content.get("title", "")))
+        result = read_word(content["result"]) if prompt.mode == "word" else read(content["result"])
+        return SavedAnswer(prompt, result, str(content.get("title", "")))
     except (ValueError, KeyError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise HEvalError(f"The saved answer {name} is broken; press Explain to compute it again.") from error
 
 
 class Summary(NamedTuple):
-    """Of a kept answer: what a list and a price need. seconds: of what runs without a click; None where that was stopped."""
+    """Of a kept answer: what a list and a price need. said: how it begins. seconds: of what runs without a click; None where
+    that was stopped. card: None of a single word."""
 
     model: str
+    question: str
+    said: str
     tokens: int
     seconds: float | None
-    card: Card
+    card: Card | None
 
 
 @functools.lru_cache(maxsize=256)
@@ -176,29 +224,54 @@ def _summary(name: str, modified: int) -> Summary | None:
     """Read once while the file stays as it is: every draw of the page lists them all. None for what cannot be opened."""
     with suppress(HEvalError):
         if saved := find(name):
-            prompt, generated, tokens = saved.prompt, saved.result.generated, len(saved.result.tokens)
-            ran = {DOCUMENT, SENTENCE, *at_once(prompt.explainers, tokens)} - set(generated.refused)
-            seconds = [scores.seconds for key, scores in generated.matrix.items() if key in ran]
-            title, question = (saved.title, prompt.question) if saved.title else (f"{prompt.model}: {prompt.question}", "")
-            card = on_card(name, title, question, answer_drawing(saved.result))
-            return Summary(prompt.model, tokens, sum(seconds) if len(seconds) == len(ran) else None, card)
+            return _summary_of(name, saved)
     return None
+
+
+def _summary_of(name: str, saved: SavedAnswer) -> Summary:
+    prompt, result = saved.prompt, saved.result
+    if isinstance(result, WordAnswer):
+        return Summary(prompt.model, prompt.question, result.target_text.strip(), len(result.instance.tokens), None, None)
+    generated, tokens = result.generated, len(result.tokens)
+    ran = {DOCUMENT, *at_once(prompt.explainers, tokens), *({SENTENCE} & set(generated.matrix))} - set(generated.refused)
+    seconds = [scores.seconds for key, scores in generated.matrix.items() if key in ran]
+    title, question = (saved.title, prompt.question) if saved.title else (prompt.question, prompt.model)
+    card = on_card(name, title, question, answer_drawing(result))
+    beginning = "".join(word.text for word in card.words).strip() + (" …" if card.cut else "")
+    known = sum(seconds) if len(seconds) == len(ran) else None
+    return Summary(prompt.model, prompt.question, beginning, tokens, known, card)
 
 
 def _summaries(names: Iterable[str]) -> Iterator[Summary]:
     return filter(None, (_summary(name, _modified(_file(name))) for name in names))
 
 
-def titles() -> dict[str, str]:
-    """Return id ▶ title of one's own answers and of the examples; what cannot be opened is left out."""
-    return {summary.card.id: summary.card.title for summary in _summaries((*mine(), *examples()))}
+class AnswerLine(NamedTuple):
+    """A line in the list of answers. said: how it begins. day: when it was kept; empty for an example. whole: not one word."""
+
+    id: str
+    asked: str
+    said: str
+    model: str
+    day: str
+    whole: bool
+
+
+def answer_lines() -> list[AnswerLine]:
+    """Return one's own answers, the newest first, then the examples; what cannot be opened is left out."""
+    names, lines = mine(), list[AnswerLine]()
+    for name in (*names, *examples()):
+        changed = _modified(_file(name))
+        if (one := _summary(name, changed)) is not None:
+            day = f"{datetime.fromtimestamp(changed / 1e9):%d %b %H:%M}" if name in names else ""
+            lines.append(AnswerLine(name, one.question, one.said, one.model, day, one.card is not None))
+    return lines
 
 
 def cards() -> list[tuple[str, list[Card]]]:
     """Return (title, cards) of one's own newest answers, and of the examples; what cannot be opened is left out."""
-    newest, ready = islice(_summaries(mine()), NEWEST), _summaries(examples())
-    lists = (("Kept on this machine", newest), ("Answers that open at once", ready))
-    groups = [(title, [summary.card for summary in summaries]) for title, summaries in lists]
+    newest, ready = ([one.card for one in _summaries(names) if one.card] for names in (mine(), examples()))
+    groups = (("Kept on this machine", newest[:NEWEST]), ("Answers that open at once", ready))
     return [(title, cards) for title, cards in groups if cards]
 
 
@@ -209,10 +282,35 @@ def seconds_of(model: str, tokens: int) -> float | None:
 
 
 def at_once(explainers: Iterable[str], tokens: int) -> list[str]:
-    """Return those that run without a click, in their order; feature ablation of the sentences that matter comes last."""
-    keys = list(explainers)
-    short = [key for key in keys if catalogue.method(key).cost(tokens).tokens <= AT_ONCE * tokens]
-    return [*(key for key in short if key != SCREENED), *({SCREENED} & set(keys))]
+    """Return those that run without a click, in their order."""
+    dear = [key for key in explainers if catalogue.method(key).cost(tokens).tokens > AT_ONCE * tokens]
+    return [key for key in explainers if key not in (*dear, SCREENED)]
+
+
+def as_code(prompt: OwnPrompt) -> str:
+    """Return what asks the same in Python."""
+    if prompt.mode == "word":
+        return _word_as_code(prompt)
+    how = f"answer={prompt.answer!r}" if prompt.answer else f"generate={prompt.generate}"
+    documents = "".join(f"        {text!r},\n" for text in prompt.documents)
+    return (
+        f"from heval_core import explain_answer\n\nresult = explain_answer(\n    {prompt.model!r},\n"
+        f"    question={prompt.question!r},\n    context=[\n{documents}    ],\n    {how},\n"
+        f"    explainers={','.join(prompt.explainers)!r},\n    template={prompt.template!r},\n    dtype={prompt.dtype!r},\n)\n"
+    )
+
+
+def _word_as_code(prompt: OwnPrompt) -> str:
+    if prompt.begun:
+        return "# explain() begins with an answer's first word; this is a later one."
+    named = f"    context_answer={[one or None for one in prompt.answers]!r},\n" if any(prompt.answers) else ""
+    named += f"    memory_answer={prompt.memory!r},\n" if prompt.memory else ""
+    documents = "".join(f"        {text!r},\n" for text in prompt.documents)
+    return (
+        f"from heval_core import explain\n\nresult = explain(\n    {prompt.model!r},\n    question={prompt.question!r},\n"
+        f"    context=[\n{documents}    ],\n{named}    explainers={','.join(prompt.explainers)!r},\n"
+        f"    target={prompt.target!r},\n    template={prompt.template!r},\n    dtype={prompt.dtype!r},\n)\n"
+    )
 
 
 def packed(prompt: OwnPrompt) -> str:

@@ -37,15 +37,35 @@ IN_A_BROWSER = [
 ]
 
 
-# Python reads this first in every process of an explorer. Its workers do not get beyond importing torch while a file is there.
+# Python reads this first in every process of an explorer. Its workers do not get beyond importing torch, or a step of an
+# answer (`now level`), while a file says so.
 HOLDS = """
 import sys, time
+from importlib.machinery import PathFinder
 from pathlib import Path
 held = Path(__file__).with_name("held")
+def wait(at):
+    while held.exists() and held.read_text() == at:
+        time.sleep(0.02)
+def holding(steps):
+    def answer_steps(*asked):
+        for step, known in steps(*asked):
+            yield step, known
+            wait(step)
+    return answer_steps
 class Holds:
     def find_spec(self, name, *rest):
-        while name == "torch" and held.exists():
-            time.sleep(0.02)
+        if name == "torch":
+            wait(name)
+        if name != "heval_core.explaining.answer_steps":
+            return None
+        spec = PathFinder.find_spec(name, *rest)
+        load = spec.loader.exec_module
+        def exec_module(module):
+            load(module)
+            module.answer_steps = holding(module.answer_steps)
+        spec.loader.exec_module = exec_module
+        return spec
 if "heval_core.prompt_service.child" in sys.orig_argv:
     sys.meta_path.insert(0, Holds())
 """
@@ -54,10 +74,10 @@ _folders: dict[str, Path] = {}
 
 
 @contextmanager
-def held(address: str) -> Iterator[None]:
-    """Worker processes that an explorer starts from now on load no model until the block ends."""
+def held(address: str, at: str = "torch") -> Iterator[None]:
+    """Worker processes of an explorer do not get beyond a step until the block ends: importing torch, or one of an answer."""
     file = _folders[address] / "held"
-    file.touch()
+    file.write_text(at)
     try:
         yield
     finally:
@@ -163,7 +183,7 @@ def _drawn(page) -> None:
 
 
 # The script has run, and the server has answered (not everything: then ten seconds are enough); no component's place is a
-# skeleton, or empty (`soft_links` draws nothing); nothing moves, and no more is drawn. All this for a quarter of a second on
+# skeleton, or empty (two draw nothing); nothing moves, and no more is drawn. All this for a quarter of a second on
 # end: a page that has only been clicked has not asked yet.
 SETTLED = """(since) => {
   const app = document.querySelector("[data-testid=stApp]");
@@ -173,7 +193,7 @@ SETTLED = """(since) => {
   const ready = !waits && app?.dataset.testConnectionState === "CONNECTED" && app.dataset.testScriptState === "notRunning" &&
     !document.querySelector("[data-testid=stSkeleton]") &&
     [...document.querySelectorAll("[data-testid^=stBidiComponent]")].every((one) => {
-      if (one.closest(".st-key-soft_links")) return true;
+      if (one.closest(".st-key-soft_links, .st-key-own_draft")) return true;
       const hosts = [...(one.shadowRoot ?? one).querySelectorAll(".host")];
       return hosts.length > 0 && hosts.every((host) => host.childNodes.length > 0);
     }) &&

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.e2e.browser import explorer, page_of
+from tests.e2e.own_form import filled  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -32,8 +32,11 @@ PRESS = """(one) => new Promise((drawn) => {
 WORD, OTHER = "button.word", "[aria-pressed=false]"
 CHOICES = {"a word": WORD, "another word": WORD + OTHER, "another explainer": f".methods button{OTHER}:has(em)"}
 # What shows that a step is done. The page asks for news once a second.
-SCORED = '.methods [data-key="document(unit=sentence)"] small:text-matches("[0-9] s$")'
-STEPS = {"first words": WORD, "documents": ".matrix table", "sentences": SCORED}
+SCORED = '.methods [data-key="document(unit=sentence)"] small:text-matches("[0-9] s$|no document")'
+LATER = {"documents": ".matrix table", "sentences": SCORED, "citations": ".said .cite", "all": ".st-key-own_send"}
+STEPS = {"first words": f".said {WORD}", **LATER}
+# Those of the page, with what waits for a click there.
+EXPLAINERS = ("fa", "origin", "attnlrp", "cgim", "contextcite", "cdla", "mechlight")
 
 
 def measure(page: Any) -> None:
@@ -70,20 +73,19 @@ def answer(page: Any, url: str, name: str) -> None:
     tokenizer = tokenizer_of(model)
     ids = tokenizer(" ".join(neutral_sentences() * 20), add_special_tokens=False).input_ids
     documents = tuple(tokenizer.decode(ids[start : start + TOKENS]) for start in range(0, 3 * TOKENS, TOKENS))
-    asked = OwnPrompt(model.key, documents, "What do the documents tell?", ("attn",), MODELS[name], WRITTEN)
+    asked = OwnPrompt(model.key, documents, "What do the documents tell?", EXPLAINERS, MODELS[name], WRITTEN)
     for round in ("loading the model", "loaded"):
         visit(page, f"{url}/your_prompt?asked={packed(asked)}")
         page.get_by_role("button", name="Explain", exact=True).click()
         began, seen, words = time.perf_counter(), dict[str, float](), list[str]()
         while STEPS.keys() - seen.keys() and (now := time.perf_counter() - began) < PATIENCE:
             seen |= {step: now for step, there in STEPS.items() if step not in seen and page.locator(there).count()}
-            if (drawn := page.locator(WORD).all_inner_texts()) != words:
+            if (drawn := page.locator(f".said {WORD}").all_inner_texts()) != words:
                 words, seen["last word"] = drawn, now
             page.wait_for_timeout(50)  # to look all the time would take a core from the model
-        first, last, *later = (seen.get(step, float("nan")) for step in ("first words", "last word", "documents", "sentences"))
+        first, last, *later = (seen.get(step, float("nan")) for step in ("first words", "last word", *LATER))
         print(f"{name}, {round}, {len(words)} words: first {first:.2f} s, last {last:.2f} s; behind it", end=" ")
-        print(*(f"{step} {seconds - last:.2f} s" for step, seconds in zip(("documents", "sentences"), later, strict=True)))
-        page.wait_for_url("**result=**", timeout=1000 * PATIENCE)
+        print(*(f"{step} {seconds - last:.2f} s" for step, seconds in zip(LATER, later, strict=True)))
 
 
 def main() -> None:

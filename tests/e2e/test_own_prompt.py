@@ -3,7 +3,6 @@
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-import psutil
 import pytest
 
 from heval_core.explaining.word_origins import verdict
@@ -12,56 +11,11 @@ from heval_core.prompting.units import Matrix, Unit
 from heval_core.records import Span
 from heval_core.ui import own_prompts
 from tests.conftest import ARCHITECTURES
-from tests.e2e.browser import IN_A_BROWSER, heard_alone, held, open_form, query_of, reload, save, settle, somebody_else, visit
+from tests.e2e.browser import IN_A_BROWSER, heard_alone, open_form, reload, save, settle, somebody_else, visit
+from tests.e2e.own_form import KENYA, ask, choose, explain
 from tests.pages.whole_answers import made_up, matrix, sentence, word
 
 pytestmark = IN_A_BROWSER
-
-
-def kill_workers(address):
-    """Kill the worker processes of one explorer: other tests have theirs at the same time."""
-    port = str(urlsplit(address).port)
-    for worker in psutil.process_iter(["cmdline"]):
-        if "heval_core.prompt_service.child" in (worker.info["cmdline"] or ()) and port in worker.parent().cmdline():
-            worker.kill()
-
-
-def choose(page, model):
-    page.locator(".st-key-own_model input").first.click()
-    page.get_by_role("option", name=model, exact=False).first.click()
-    settle(page)
-
-
-def ask(page, *documents, question="What is the capital of Kenya?"):
-    """Fill in the form: as many documents as it has."""
-    form = page.locator("[data-testid=stSidebar]")
-    for number, text in enumerate(documents, start=1):
-        form.locator(f".st-key-own_text_{number} textarea").fill(text)
-    form.locator(".st-key-own_question textarea").fill(question)
-    page.keyboard.press("Tab")
-    settle(page)
-
-
-def explain(page):
-    """Send what stands in the form, and wait for the finished answer, which opens by its own address."""
-    before = query_of(page).get("result")
-    page.get_by_role("button", name="Explain", exact=True).click()
-    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("result") not in (None, before))
-    settle(page)
-    page.wait_for_selector(".word")
-
-
-KENYA = ("According to a world atlas: The capital of Kenya is Lisbon.", "The village has a market and two wells.")
-
-
-@pytest.fixture
-def filled(address, page):
-    """The page of somebody else, with the form filled in for demo-gpt2."""
-    with somebody_else(page) as page:
-        visit(page, f"{address}/your_prompt")
-        choose(page, "demo-gpt2 ")
-        ask(page, *KENYA)
-        yield page
 
 
 @pytest.fixture
@@ -166,7 +120,7 @@ def numbers_of_the_check(name, first, last):
     units = tuple(Unit(unit.start, unit.end, f"document {unit.document}") for unit in left.units)
     matrix = Matrix("sentence", units, np.array(left.values), changed=np.array(left.changed, dtype=bool))
     best = int(matrix.values[:, columns.start : columns.end].sum(1).argmax())
-    stands = verdict([best], columns, matrix)["stands"]
+    stands = verdict([best], columns, matrix, units)["stands"]
     return [f"{stands['nats']:.1f} nats", *(f"{100 * stands[part]:.0f} %" for part in ("changed", "others_changed"))]
 
 
@@ -174,7 +128,7 @@ def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays
     page = asked
     page.locator(".word").first.dblclick()
     waits = page.locator(".methods button[data-key=contextcite]")
-    waits.get_by_text("click: 33 passes").wait_for()  # it says "waits" while others are computed
+    waits.get_by_text("click: about 1 s").wait_for()  # it says "waits" while others are computed
     waits.click()
     waits.locator("em").wait_for()
     assert "Sentence 1" in page.locator(".read").inner_text()
@@ -241,10 +195,19 @@ def test_an_old_answer_is_marked_and_one_without_a_document_stands_beside_it(ask
 
 def test_the_saved_file_works_by_itself_and_asks_nobody(asked, tmp_path):
     page = asked
+    page.locator(".word").nth(1).click()
+    page.wait_for_url("**words=**")
+    told = page.locator(".read").inner_text()
+    settle(page)
     page.get_by_role("button", name="Save").last.click()
     file = save(page, "One HTML file", tmp_path)
+    with page.expect_download() as picture:
+        page.get_by_role("button", name="A picture (PNG)").click()
+    picture.value.save_as(drawn := tmp_path / picture.value.suggested_filename)
+    assert (drawn.suffix, drawn.read_bytes()[:8], drawn.stat().st_size > 10_000) == (".png", b"\x89PNG\r\n\x1a\n", True)
     with somebody_else(page) as other:
         wrong = heard_alone(other, file)
+        assert told.startswith(other.locator(".read b").first.inner_text())  # with the selection that was on screen
         other.locator(".word").first.click()
         assert any(said in other.locator(".read").inner_text() for said in ("rests on", "documents"))
         assert not wrong
@@ -298,6 +261,7 @@ def test_tokens_are_counted_while_one_types(address, page):
     visit(page, f"{address}/your_prompt")
     choose(page, "demo-gpt2 ")
     form = page.locator("[data-testid=stSidebar]")
+    form.locator(".st-key-own_question textarea").fill("Where?")
     text = form.locator(".st-key-own_text_1 textarea")
     text.fill("Kenya.")
     before = form.get_by_text("of 512 tokens").inner_text()
@@ -307,31 +271,6 @@ def test_tokens_are_counted_while_one_types(address, page):
     text.fill("Lisbon " * 600)
     form.get_by_text("reads 512. Shorten a document.").first.wait_for()
     assert page.get_by_role("button", name="Explain", exact=True).is_disabled()
-
-
-def test_a_worker_killed_in_mid_request_costs_that_request_only(address, filled):
-    with held(address):
-        kill_workers(address)  # so that one has to load its model
-        filled.get_by_role("button", name="Explain", exact=True).click()
-        # One that ends before it has heard of the request is replaced: only what it says shows that it has.
-        filled.get_by_text("Loading the model …").wait_for()
-        kill_workers(address)
-        filled.get_by_text("The worker process ended before it answered").wait_for()
-    explain(filled)
-
-
-def test_a_request_can_be_stopped(address, filled):
-    send = filled.get_by_role("button", name="Explain", exact=True)
-    with held(address):
-        kill_workers(address)
-        send.click()
-        stop = filled.get_by_test_id("stSidebar").get_by_role("button", name="Stop", exact=True)
-        stop.wait_for()
-        filled.wait_for_timeout(1600)  # a press where Explain stood a moment ago is none
-        stop.click()
-        send.wait_for()
-        assert send.is_enabled()
-        filled.get_by_text("Stopped.").wait_for()
 
 
 def test_paragraphs_are_drawn_and_their_breaks_belong_to_no_word_and_stand_behind_citations(page, tmp_path):

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 from heval_core.explainers.contextcite import ContextCite
 from heval_core.explainers.document import DocumentEffect
 from heval_core.explainers.origin import EVENLY, Origin, shares
-from heval_core.explainers.shared.left_out import effects, lead, logprobs, units, without, without_earlier
+from heval_core.explainers.shared.left_out import _batches, _Waiting, effects, lead, logprobs, units, without, without_earlier
 from heval_core.explainers.shared.token_parts import PARTS
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.loading import as_language_model
@@ -322,3 +322,10 @@ def test_a_prompt_without_a_unit_scores_nothing_and_an_unknown_unit_is_refused(l
     assert not ContextCite(unit="word").explain(bare, [runner_up(bare)])[0].scores[prompt.question.start :].any()
     with pytest.raises(HEvalError, match="contextcite has no unit 'page'; there are: sentence, word"):
         ContextCite(unit="page").explain(bare, [runner_up(bare)])
+
+
+def test_what_runs_together_repeats_no_quarter_of_the_prompt_for_one_that_differs_early():
+    waiting = [_Waiting(first, 0, number, ()) for number, first in enumerate((70, 0, 20, 25, 30, 99))]
+    batches = [[one.first for one in batch] for batch in _batches(waiting, 3, 100)]
+    assert batches == [[0, 20, 25], [30], [70], [99]]
+    assert [len(batch) for batch in _batches(waiting, 1, 100)] == [1] * 6

@@ -17,10 +17,11 @@ import threading
 
 import pytest
 
+from heval_core.explaining.answer_steps import tokenised
 from heval_core.explaining.api import explain, explain_answer
 from heval_core.explaining.pipeline import Request
 from heval_core.explaining.price import DEAR, passes_of, too_dear
-from heval_core.explaining.whole_answer import Wanted, tokenised
+from heval_core.explaining.whole_answer import Wanted
 from heval_core.lm.passes import counting
 from heval_core.plugins import catalogue
 from tests.conftest import ROOT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heval_core.ui import links, marks, sidebar
+from heval_core.ui import links, marks, own_requests
 from tests.pages import golden
 from tests.pages.whole_answers import over
 
@@ -23,7 +23,8 @@ def own_store(store, monkeypatch):
 def sent(monkeypatch):
     """The requests that the form's button sends, none of which is carried out."""
     requests: list[dict] = []
-    monkeypatch.setattr(sidebar, "begin", lambda request: requests.append(request) or over())
+    monkeypatch.setattr(own_requests, "_requests", {})
+    monkeypatch.setattr(own_requests, "begin", lambda request, **how: requests.append(request) or over())
     monkeypatch.setattr(links, "component", lambda *drawn: None)
     return requests
 
@@ -45,3 +46,11 @@ def figures(monkeypatch):
 def demo(few, monkeypatch):
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     return few
+
+
+@pytest.fixture
+def gallery(tmp_path, monkeypatch):
+    """An empty folder of one's own answers, and no request."""
+    monkeypatch.setenv("HEVAL_ANSWERS", str(tmp_path / "answers"))
+    monkeypatch.setattr(own_requests, "_requests", {})
+    return tmp_path / "answers"

@@ -14,7 +14,7 @@ from heval_core.evaluation.board.records import Board
 from heval_core.present.names import Names
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import frame
+from heval_core.ui import frame, own_requests
 from heval_core.ui.published_results import query
 from tests.conftest import ROOT
 
@@ -102,3 +102,15 @@ def named(explainers, controls=()) -> Names:
 def board(results: Reader, chosen: Filter) -> Board:
     """The board under a filter, made once: pages keep it."""
     return query(results, making.board, chosen)
+
+
+def under_way(ticket, asked, before=None):
+    """A request is known by the id of its answer."""
+    own_requests._requests[asked.id] = own_requests.OwnRequest(asked, ticket, before)
+    return asked.id
+
+
+def finished(ticket, asked):
+    """The page of an answer whose request has ended."""
+    own_requests._keep(asked, ticket)
+    return open_page("your_prompt", result=under_way(ticket, asked))

@@ -38,6 +38,7 @@ def choices(app):
 
 def test_a_chat_may_be_chosen_for_a_model_with_a_template_only(demo, chatty, sent):
     app = open_form()
+    app.sidebar.button(key="own_example").click().run()
     app.sidebar.selectbox(key="own_model").set_value("demo-gpt2").run()
     assert choices(app)[0].options == ["its own", "plain"]
     send(app)
@@ -105,17 +106,22 @@ def untimed(answer):
 def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_it(chatty):
     loaded: dict = {}
     request = asdict(ASKED) | {"op": "answer", "model": str(chatty), "template": TEMPLATE, "explainers": ["attn"]}
+    request |= {
+        "documents": ["According to a world atlas: The capital of Kenya is Lisbon.", "It has two wells."],
+        "question": "What is the capital of Kenya?",
+    }
     heard: list = []
     sent: list = []
     first = served(request, loaded, heard, sent)
     steps = [text.removesuffix(" done") for text in heard if isinstance(text, str) and text != "token done"]
-    assert steps == ["loading the model", "document", "before", "sentence", "level", "attn"]
+    order = [one for step in ("document", "attn", "level", "sentence", "before") for one in (f"now {step}", step)]
+    assert steps == ["loading the model", *order]
     written = [partial.generated.text for partial in heard if not isinstance(partial, str)]
     assert all(later.startswith(earlier) for earlier, later in pairwise(written))
     assert sum(map(len, sent)) < 1.5 * len(json.dumps(asdict(first)))  # only what is new is sent
     heard.clear()
     more = served(request | {"more": ["attnlrp"], "before": first}, loaded, heard)
-    assert heard == ["attnlrp done", more]  # nothing else was computed again
+    assert heard == ["now attnlrp", "attnlrp done", more]  # nothing else was computed again
     at_once = served(request | {"explainers": ["attn", "attnlrp"]}, loaded)
     (judged, expected) = (result.generated.verdicts["words"][0] for result in (more, at_once))
     assert judged["points"] == expected["points"]

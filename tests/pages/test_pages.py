@@ -12,14 +12,15 @@ from heval_core.present.numbers import percent
 from heval_core.store.filters import Filter
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
+from heval_core.ui import own_prompts, own_requests
 from tests.conftest import ROOT
 from tests.pages.opening import open_form, open_page, send, table_of, text_of, unfolded
 
 
-def test_the_sidebar_offers_installed_models_and_a_filled_in_example(demo, monkeypatch):
+def test_the_sidebar_offers_installed_models_and_an_example(demo, monkeypatch):
     monkeypatch.setenv("HEVAL_MODELS", "")
     app = open_page("overview")
-    assert app.sidebar.text_area(key="own_question").value.startswith("How was the Blue Lagoon formed")
+    assert app.sidebar.text_area(key="own_question").placeholder.startswith("How was the Blue Lagoon formed")
     demo_models = {"demo-gpt2", "demo-gpt_neox", "demo-gpt_neox-long", "demo-instruct", "demo-qwen2", "demo-qwen2-long"}
     # What else is on this machine, such as SmolLM2, is offered too.
     assert {f"{model} · taught rule" for model in demo_models} <= set(app.sidebar.selectbox(key="own_model").options)
@@ -74,7 +75,7 @@ def test_small_groups_are_shown_as_not_available_with_their_reason(made_up, monk
 
 
 @pytest.mark.slow
-def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, prints):
+def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, prints, gallery):
     # By itself: AppTest runs a page without app.py from the second run on. The browser test goes all the way.
     app = open_form(True)
     app.sidebar.selectbox(key="own_model").select("demo-qwen2").run()
@@ -84,8 +85,10 @@ def test_the_sidebar_explains_a_prompt_like_the_command_line(demo, prints):
     app.sidebar.multiselect(key="own_explainers").set_value(["attn", "attnlrp"])
     app.sidebar.number_input(key="own_generate").set_value(3).run()
     send(app)
-    ticket = app.session_state["own_ticket"]
+    ((name, pending),) = own_requests._requests.items()
+    ticket = pending.ticket
     assert ticket.over.wait(300)
+    assert own_prompts.mine() == [name]  # whoever looks
     shown = ticket.result
     folder = str(ROOT / "cache" / "demo" / "models" / "demo-qwen2")
     asked = prints("explain", "--model", folder, "--context", "According to a world atlas: The capital of Kenya is Lisbon.",

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from dataclasses import asdict
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ from heval_core.prompt_service.client import PromptWorker, asked_as_stored
 from heval_core.records import HEvalError, whole_answers
 from heval_core.store.filters import Filter, expression
 from heval_core.ui.heads import picked_row
-from heval_core.ui.sidebar import count_tokens
+from heval_core.ui.prompt_size import count_tokens
 from tests.pages.whole_answers import made_up
 
 PATIENCE = 300  # seconds, of what never takes long
@@ -43,9 +44,9 @@ def test_a_request_that_waits_is_over_as_soon_as_it_is_cancelled(monkeypatch):
     begun, told = held(monkeypatch, own)
     first, second, third = (own.begin({"model": name}) for name in ("first", "second", "third"))
     assert begun.wait(PATIENCE)
-    assert [ticket.ahead for ticket in (first, second, third)] == [0, 1, 2]
+    assert [ticket.ahead for ticket in (first, second, third)] == [[], [first], [first, second]]
     own.cancel(second)
-    assert (second.over.is_set(), second.error, third.ahead) == (True, "Cancelled.", 1)
+    assert (second.over.is_set(), second.error, third.ahead) == (True, "Cancelled.", [first])
     told.set()
     assert third.over.wait(PATIENCE)
     assert [ticket.result for ticket in (first, second, third)] == ["of first", None, "of third"]
@@ -60,6 +61,24 @@ def test_a_request_cancelled_while_it_runs_says_cancelled_whatever_comes(monkeyp
     told.set()
     assert ticket.over.wait(PATIENCE)
     assert (ticket.error, ticket.result, ticket.progress) == ("Cancelled.", None, ["starting"])
+
+
+@pytest.mark.parametrize(("seen", "steps", "error"), [
+    (client.UNSEEN + 1, ["token done", client.LAST_CHEAP], client.UNWATCHED), (client.UNSEEN + 1, ["token done"], ""),
+    (0.0, ["token done", client.LAST_CHEAP], ""), (None, ["token done", client.LAST_CHEAP], ""),
+])  # fmt: skip
+def test_what_takes_long_is_not_computed_where_nobody_waits_and_what_is_known_is_kept(monkeypatch, seen, steps, error):
+    own, kept = PromptWorker(), []
+    monkeypatch.setattr(own, "_running", lambda: None)
+    monkeypatch.setattr(client, "_messages", lambda *_: ({"progress": step} for step in [*steps, "cgim done", "now fa"]))
+    ticket = client.Ticket({"model": "somewhere"}, own, kept.append, None if seen is None else time.monotonic() - seen)
+    monkeypatch.setattr(client, "Ticket", lambda *_: ticket)
+    own.begin({"model": "somewhere"})
+    assert ticket.over.wait(PATIENCE)
+    assert (ticket.error == error) is bool(error)
+    assert "cgim done" in ticket.progress  # what was done is heard
+    assert ("now fa" in ticket.progress) is not bool(error)
+    assert kept == [ticket]
 
 
 def test_a_process_that_died_unheard_is_replaced_and_one_that_dies_of_a_request_is_not(monkeypatch):

@@ -80,7 +80,7 @@ def test_a_verdict_by_hand():
     left_out = Matrix("sentence", units, np.array([[0, 5], [0, 1], [-2, -1], [-3, -4]], dtype=np.float32), changed)
 
     def of(*choices, columns=(1, 2)):
-        found = verdict(choices, Span(*columns), left_out)
+        found = verdict(choices, Span(*columns), left_out, left_out.units)
         return [found["points"]["unit"], *(found[name]["holds"] for name in ("stands", "beats"))]
 
     assert of(0, 0, 1) == [0, True, True]

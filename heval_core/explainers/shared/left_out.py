@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, count, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -181,26 +181,43 @@ def logprobs_in(clean: CleanPass, targets: Sequence[Target], variants: Sequence[
         TargetLogprobs(np.zeros((len(of_prompt), 2, len(target.ids))), np.zeros((len(of_prompt), len(target.ids)), dtype=int))
         for of_prompt, target in zip(variants, targets, strict=True)
     ]
-    alike: dict[tuple[int, tuple[int, ...]], list[tuple[int, int, tuple[int, ...]]]] = {}
+    alike: dict[tuple[int, tuple[int, ...]], list[_Waiting]] = {}
     for row, prompt_variants in enumerate(variants):
         for number, (ids, positions) in enumerate(prompt_variants):
-            alike.setdefault((len(ids), positions), []).append((row, number, ids))
+            first = min(_first_changed(clean.prompts[row].ids, ids), *(position % len(ids) for position in positions))
+            alike.setdefault((len(ids), positions), []).append(_Waiting(first, row, number, ids))
     for (length, positions), waiting in alike.items():
         together = max(1, min(lm.budget.batch_size(length), MOST_LOGITS // (lm.vocabulary * len(positions))))
-        for batch in (waiting[start : start + together] for start in range(0, len(waiting), together)):
-            rows = [row for row, *_ in batch]
-            start = min(
-                *(position % length for position in positions),
-                *(_first_changed(clean.prompts[row].ids, ids) for row, _, ids in batch),
-            )
-            start = start if clean.prefix.layers else 0
+        for batch in _batches(waiting, together, length):
+            rows = [one.row for one in batch]
+            start = batch[0].first if clean.prefix.layers else 0
             with torch.no_grad():
-                suffixes = torch.tensor([ids[start:] for *_, ids in batch], device=lm.device)
+                suffixes = torch.tensor([one.ids[start:] for one in batch], device=lm.device)
                 logits = lm.forward.suffix_logits(clean.prefix, start, suffixes, positions, rows)
             values = logprobs_at(lm.forward.checked(logits), [targets[row] for row in rows])
-            for (row, number, _), value in zip(batch, values, strict=True):
-                answers[row].logprobs[number], answers[row].likeliest[number] = value
+            for one, value in zip(batch, values, strict=True):
+                answers[one.row].logprobs[one.number], answers[one.row].likeliest[one.number] = value
     return answers
+
+
+class _Waiting(NamedTuple):
+    """A variant of a prompt (row) that is still to be run. first: from which token on."""
+
+    first: int
+    row: int
+    number: int
+    ids: tuple[int, ...]
+
+
+def _batches(waiting: list[_Waiting], together: int, length: int) -> Iterator[list[_Waiting]]:
+    """Yield variants that run together, from the first token of the earliest on: none that would repeat a quarter for it."""
+    batch: list[_Waiting] = []
+    for one in sorted(waiting):
+        if batch and (len(batch) == together or one.first - batch[0].first > length / 4):
+            yield batch
+            batch = []
+        batch.append(one)
+    yield batch
 
 
 def _first_changed(ids: Sequence[int], others: Sequence[int]) -> int:

@@ -39,7 +39,7 @@ function bySentence(data, method, span) {
   const sums = summedOver(data, method, span), found = [];
   data.documents.forEach((document, number) => {
     document.sentences.forEach(([start, end], place) => {
-      let value = 0;
+      let value = method.unit === "sentence" && method.units.every(([from, to]) => to <= start || from >= end) ? null : 0; // it was not left out
       method.units.forEach(([from, to], unit) => {
         const shared = Math.min(to, end) - Math.max(from, start);
         if (shared > 0) value += (sums[unit] * shared) / (to - from);
@@ -59,6 +59,7 @@ function choices(data, method, span) {
 // The first of them, unless that is next to nothing.
 const WEAK = 0.3; // nats, as for a word without a source
 const firstChoice = (data, method, span) => choices(data, method, span).slice(0, 1).find((one) => !method.nats || one.value >= WEAK);
+const shortName = (choice) => (choice.place === null ? `document ${choice.document + 1}` : `doc. ${choice.document + 1}, sentence ${choice.place + 1}`);
 const nameOf = (choice) => (choice.place === null ? `${choice.document + 1}` : `${choice.document + 1}.${choice.place + 1}`);
 const inWords = (choice) => (choice.place === null ? `document ${choice.document + 1}` : `document ${choice.document + 1}, sentence ${choice.place + 1}`);
 

@@ -2,13 +2,14 @@
 
 function legend(data) {
   const entry = (hue, text) => element("span", hue, element("i"), text);
-  const documents = data.documents.map((_, number) => entry(hueOf(number), number ? String(number + 1) : "document 1"));
+  const documents = data.documents.slice(0, 6).map((_, number) => entry(hueOf(number), number ? String(number + 1) : "document 1"));
+  if (data.documents.length > 6) documents.push(entry("d0", `${data.documents.length > 7 ? `7 to ${data.documents.length}` : "7"}, with their number`));
   return element("div", "legend", ...documents, entry("memory", "memory"), entry("unclear", "unclear"));
 }
 
 // "waste, 5.5 nats without document 1"
 function said(data, word) {
-  const text = word.nowhere ?? word.text.trim();
+  const text = [word.nowhere ?? word.text.trim(), word.differs].filter(Boolean).join(", ");
   if (!word.source) return text;
   if (word.source === "memory") return `${text}, from memory or the question: the model would say this without your documents`;
   if (word.source === "unclear") return `${text}, unclear: no document alone gives it`;
@@ -18,7 +19,8 @@ function said(data, word) {
 // A word with the bar of its source.
 function barred(made, word) {
   const document = word.source?.startsWith("document") ? Number(word.source.slice(9)) - 1 : null;
-  made.className = `word ${document === null ? (word.source ?? "waits") : hueOf(document)}${word.nowhere ? " nowhere" : ""}`;
+  made.className = `word ${document === null ? (word.source ?? "waits") : hueOf(document)}${word.nowhere ? " nowhere" : ""}${word.differs ? (word.differs.startsWith("rests") ? " moved" : " only") : ""}`;
+  if (document !== null && document >= 6) made.dataset.number = document + 1;
   made.style.setProperty("--bar", word.nats === null ? 0 : Math.min(1, (Math.max(0, word.nats) / 8) ** 0.6).toFixed(3));
   return [/^\s/.test(word.text) ? " " : "", made];
 }
@@ -32,7 +34,7 @@ function drawCards(groups) {
 }
 
 function drawWords(data, act) {
-  const made = having(element("div", "said"), { role: "group", "aria-label": "The answer" });
+  const made = having(element("div", "said"), { role: "group", "aria-label": "The answer", dir: "auto" });
   const spans = data.sentences.length ? data.sentences : [{ start: 0, end: Infinity, citations: null }];
   spans.forEach((sentence, number) => {
     const line = having(element("span", "sentence"), { "data-start": sentence.start, "data-end": sentence.end });
@@ -104,7 +106,7 @@ function readOut(data, method, chosen, act) {
     if (method?.values?.length && !data.static && !data.status) text.append(button("ask", words.length > 1 ? "Explain these words" : "Explain this word", null, () => act.part(method.key, chosen)));
   }
   else if (!method.against && (word?.source === "memory" || word?.source === "unclear")) {
-    text.append(word.source === "memory" ? "rests on memory, or the question: the model would say this without your documents." : "is unclear: no document alone gives it.", first ? ` ${method.title} points at ${nameOf(first)} with ${amount(method, first.value)}.` : "");
+    text.append(word.source === "memory" ? "rests on memory, or the question: the model would say this without your documents." : "is unclear: no document alone gives it.", first && word.source === "unclear" ? ` ${method.title} points at ${inWords(first)} with ${amount(method, first.value)}.` : "");
   }
   else if (!first) text.append("Nothing in the documents speaks for it.");
   else if (!firstChoice(data, method, chosen)) text.append(word?.source ? `rests on ${word.source}: ${nats(word.nats)} nats lost without it. ` : "", "No sentence alone gives it.");
@@ -119,6 +121,7 @@ function readOut(data, method, chosen, act) {
   if (word?.probability < 1e-12) text.append(" The model would never have written it.");
   const rival = word?.rival && `against(${word.start})`;
   if (rival && !data.methods.some((one) => one.key === rival)) text.append(` Of the documents’ words “${word.rival}” was next. `, ...(data.static || data.status ? [] : [button("ask", `Why not ${word.rival}?`, null, () => act.against(word.start))]));
+  if (word && !data.static && !data.status && !data.given) text.append(" ", button("ask", "Look inside this word", null, () => act.inside(word.start)));
   made.append(button("free", "Esc", null, () => act.choose(null)));
   return made;
 }

@@ -2,7 +2,8 @@
 
 function drawMethods(data, view, chosen, act) {
   const made = having(element("div", "methods"), { role: "group", "aria-label": "Explainers" });
-  const first = (method) => (chosen ? firstChoice(data, method, chosen) : null);
+  const words = chosen ? wordsIn(data, chosen) : [], nothing = words.length === 1 && words[0].source === "memory"; // then no choice means anything
+  const first = (method) => (chosen && !nothing ? firstChoice(data, method, chosen) : null);
   const counts = {};
   for (const method of data.methods) { const one = first(method); if (one && one.place !== null && !method.against) counts[nameOf(one)] = (counts[nameOf(one)] ?? 0) + 1; }
   const most = Object.keys(counts).sort((a, b) => counts[b] - counts[a])[0];
@@ -11,10 +12,10 @@ function drawMethods(data, view, chosen, act) {
     cell.dataset.key = method.key;
     const small = element("small");
     if (method.refused) small.append("cannot: hover for why");
-    else if (!method.values) small.append(method.running ? "computing …" : data.status ? "waits" : data.static ? "not computed" : `click: ${method.passes} ${method.passes === 1 ? "pass" : "passes"}`);
+    else if (!method.values) small.append(method.running ? "computing …" : data.status && method.planned ? "waits" : data.static ? "not computed" : method.waits);
     else {
-      const one = first(method), name = one && element("em", one.place !== null && nameOf(one) !== most ? "other" : "", nameOf(one));
-      small.append(...(one ? ["→ ", name, " · "] : []), `${method.seconds.toFixed(1)} s`);
+      const one = first(method), name = one && element("em", one.place !== null && nameOf(one) !== most ? "other" : "", shortName(one));
+      small.append(name ?? `${method.seconds.toFixed(1)} s`);
     }
     cell.title = [method.about, method.refused, method.values ? `${method.seconds.toFixed(2)} s by itself, ${method.passes} passes beyond what others had run; by ${method.unit}.` : "", place < 9 ? `Key ${place + 1}.` : ""].filter(Boolean).join(" ");
     cell.append(element("b", "", method.title), small);
@@ -63,11 +64,12 @@ function drawDocuments(data, method, chosen, act) {
     const block = element("section", `document ${hueOf(number)}`), head = element("p", "head");
     head.append(element("b", "", `document ${number + 1}`), ...(document.name ? [element("span", "", document.name)] : []));
     if (mine?.document === number) head.append(mine.place === null ? "first choice" : `first choice: its sentence ${mine.place + 1}`);
+    if (sentences.some((one) => one.document === number && one.value === null) && data.words.some((one) => one.said_before !== null)) head.append(having(element("span", "", "not needed: no more than chance"), { title: "Without it no word and no sentence of the answer loses more than by a text about something else: its sentences were not left out." }));
     if (known && number === 0) head.append(element("span", "unit", method.nats ? "nats lost" : "score"));
     block.append(head);
     document.sentences.forEach(([start, end], place) => {
       const own = sentences.find((one) => one.document === number && one.place === place), share = own ? Math.max(0, own.value) / largest : 0;
-      const line = element("div", "line"), text = having(element("span", "text"), { role: "button", tabindex: 0, "data-at": `${number}.${place}` }); // a button cannot break over lines
+      const line = element("div", "line"), text = having(element("span", "text"), { role: "button", tabindex: 0, dir: "auto", "data-at": `${number}.${place}` }); // a button cannot break over lines
       text.onclick = () => act.source(number, place);
       text.onkeydown = (event) => { if (!["Enter", " "].includes(event.key)) return; event.preventDefault(); text.click(); };
       text.style.setProperty("--share", share.toFixed(3));
@@ -84,7 +86,7 @@ function drawDocuments(data, method, chosen, act) {
       const together = Boolean(sums) && method.unit === "token" && method.units.filter(([from, to]) => to - from === 1 && from >= start && from < end).length < end - start;
       text.classList.toggle("together", together);
       text.title = `Document ${number + 1}, sentence ${place + 1}: which words of the answer rest on it${together ? ". Its tokens were not looked at one by one" : ""}`;
-      const value = element("span", share > 0.5 ? "value most" : "value", own ? amount(method, own.value) : "");
+      const value = element("span", share > 0.5 ? "value most" : "value", own && own.value !== null ? amount(method, own.value) : "");
       value.style.setProperty("--share", share.toFixed(3));
       line.append(text, value);
       block.append(line);
@@ -109,6 +111,7 @@ function drawMatrix(data, chosen, act) {
   if (!data.sentences.some((one) => one.by_document)) return element("div", "matrix", title);
   const heads = data.documents.map((_, number) => element("th", hueOf(number), element("i"), `doc. ${number + 1}`));
   const table = element("table", "", element("tr", "", element("th", "", "answer"), ...heads));
+  table.style.minWidth = `${104 + 54 * heads.length}px`;
   const largest = Math.max(...data.sentences.flatMap((one) => one.by_document ?? [0]), STRONG);
   data.sentences.forEach((sentence, number) => {
     const on = chosen && chosen[0] === sentence.start && chosen[1] === sentence.end;
@@ -130,7 +133,7 @@ function drawTry(data, source, act) {
   const without = (number) => data.without?.document === number && data.without.sentence === null;
   const units = data.documents.map((_, number) => button("", number ? String(number + 1) : "document 1", without(number), () => act.change({ document: number })));
   const edit = source ? drawEdit(data, source, act) : element("p", "hint", "Or click a sentence of a document, to change it or leave it out.");
-  return element("div", "try", element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), element("div", "units", ...units), edit);
+  return element("div", "try", element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), element("div", `units${units.length > 6 ? " many" : ""}`, ...units), edit);
 }
 
 // The sentence that was clicked: what is typed stands in its place.
@@ -146,6 +149,7 @@ function drawEdit(data, [document, place], act) {
 function drawWithout(without, back) {
   const sides = [["before", without.before], ["after", without.after]].map(([title, words]) =>
     element("div", "", element("b", "", title), element("p", "", ...words.map(([word, changed]) => element(changed ? "mark" : "span", "", word)))));
-  const head = element("p", "head", element("b", "", without.title), ` ${without.said}`, button("free", "back", null, back));
-  return element("div", "without", head, element("div", "pair", ...sides));
+  const head = element("p", "head", element("b", "", without.title), ` ${without.said}`, button("free", without.done === null ? "back" : "Stop", null, back)), bar = element("i");
+  bar.style.width = `${Math.round((without.done ?? 0) * 100)}%`;
+  return element("div", "without", head, ...(without.done === null ? [] : [element("div", "progress", bar)]), element("div", "pair", ...sides));
 }

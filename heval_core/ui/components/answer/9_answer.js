@@ -17,6 +17,7 @@ class Answer {
       change: (change) => this.ask("change", change),
       part: (key, part) => this.ask("method", key, { part }),
       against: (start) => this.ask("method", null, { against: start }),
+      inside: (start) => this.ask("inside", start),
     };
     this.root.addEventListener("mousedown", (event) => this.grip(event));
     this.root.addEventListener("mouseover", (event) => this.over(event));
