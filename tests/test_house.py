@@ -25,7 +25,7 @@ CEILINGS = {
     "lines of tests": 27_100,
     "files of tests": 229,
     "lines of JS and CSS": 2_735,
-    "words of docs": 10_680,
+    "words of docs": 10_720,
 }
 SLACK = 0.02
 

@@ -73,13 +73,16 @@ def answer(page: Any, url: str, name: str) -> None:
     tokenizer = tokenizer_of(model)
     ids = tokenizer(" ".join(neutral_sentences() * 20), add_special_tokens=False).input_ids
     documents = tuple(tokenizer.decode(ids[start : start + TOKENS]) for start in range(0, 3 * TOKENS, TOKENS))
-    asked = OwnPrompt(model.key, documents, "What do the documents tell?", EXPLAINERS, MODELS[name], WRITTEN)
-    for round in ("loading the model", "loaded"):
+    for round in ("loading the model", "loaded"):  # another question: what is kept would be there at once
+        question = "What do the documents tell?" if round == "loaded" else "What do these documents tell?"
+        asked = OwnPrompt(model.key, documents, question, EXPLAINERS, MODELS[name], WRITTEN)
         visit(page, f"{url}/your_prompt?asked={packed(asked)}")
         page.get_by_role("button", name="Explain", exact=True).click()
         began, seen, words = time.perf_counter(), dict[str, float](), list[str]()
         while STEPS.keys() - seen.keys() and (now := time.perf_counter() - began) < PATIENCE:
-            seen |= {step: now for step, there in STEPS.items() if step not in seen and page.locator(there).count()}
+            # The form's button is there before, too.
+            waits = [step for step in STEPS if step not in seen and (step != "all" or "documents" in seen)]
+            seen |= {step: now for step in waits if page.locator(STEPS[step]).count()}
             if (drawn := page.locator(f".said {WORD}").all_inner_texts()) != words:
                 words, seen["last word"] = drawn, now
             page.wait_for_timeout(50)  # to look all the time would take a core from the model
