@@ -5,7 +5,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from heval_core.present.html import plain
-from heval_core.ui import address, frame, own_answer, own_menus, own_prompts, own_requests, sidebar
+from heval_core.ui import address, frame, links, own_answer, own_menus, own_prompts, own_requests, sidebar
 from heval_core.ui.component import component
 
 TITLE = "What does this answer rest on?"
@@ -20,6 +20,7 @@ def page() -> None:
     with st.container(horizontal=True, key="own_bar", vertical_alignment="center"):
         st.title(TITLE)
         own_menus.draw(name, saved)
+    links.follow()
     if pending is not None and not growing and pending.trouble:
         (st.info if pending.ticket.cancelled else st.error)(plain(pending.trouble))
     if pending is not None and growing:

@@ -14,7 +14,7 @@ from heval_core.folders import program
 from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.records.whole_answers import WholeAnswer
 from heval_core.records.word_answers import WordAnswer
-from heval_core.ui import address, links, own_answer, own_prompts, own_word
+from heval_core.ui import address, own_answer, own_prompts, own_word
 from heval_core.ui.component import component
 from heval_core.ui.exports import download
 from heval_core.ui.own_prompts import AnswerLine, SavedAnswer
@@ -47,7 +47,6 @@ def _kept_menu(name: str, lines: list[AnswerLine]) -> None:
     with st.popover("Kept", icon=":material/collections_bookmark:"):
         about = {"lines": [line._asdict() for line in lines], "shown": name, "removed": st.session_state.get(_REMOVED)}
         component("kept", "own_kept", about, asked=_of_kept)
-    links.follow()
 
 
 def _menus(saved: SavedAnswer) -> None:

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.lm.installed import has_bfloat16, has_chat_template
 from heval_core.plugins import catalogue
+from heval_core.present.numbers import so_many
 from heval_core.prompting.prompts import AUTO, CHAT
 from heval_core.ui import own_word
 from heval_core.ui.own_prompts import OwnPrompt
@@ -39,7 +40,8 @@ def draw(prompt: OwnPrompt, folder: Path, slots: dict[str, DeltaGenerator]) -> O
 def _options(prompt: OwnPrompt, folder: Path) -> OwnPrompt:
     """Offer options of a whole answer: tokens at most, a custom answer, explainers, the layout, and the precision."""
     state = st.session_state
-    with st.expander(f"Options: up to {state['own_generate']} tokens, {len(state['own_explainers'])} explainers"):
+    tokens, count = so_many(state["own_generate"], "token"), so_many(len(state["own_explainers"]), "explainer")
+    with st.expander(f"Options: up to {tokens}, {count}"):
         generate = int(st.number_input("Tokens, at most", 1, 400, key="own_generate"))
         answer = st.text_area("Or explain an answer of your own", key="own_answer", height=72, placeholder="word for word")
         explainers, template, dtype = _options_of_both("own_explainers", folder)
@@ -51,7 +53,7 @@ def _options_of_word(prompt: OwnPrompt, folder: Path, slots: dict[str, DeltaGene
     """Offer the answers between which a word is decided, and options: what is explained, explainers, layout, precision."""
     text = st.text_input("The answer is one of", key="own_named", placeholder="Lisbon / Nairobi (optional)", help=NAMED)
     slots["named"] = st.empty()
-    with st.expander(f"Options: {len(st.session_state['own_word_explainers'])} explainers"):
+    with st.expander(f"Options: {so_many(len(st.session_state['own_word_explainers']), 'explainer')}"):
         targets = {"answer": "the answer given", "context": "the first document's answer"}
         target = st.radio("Explained", list(targets), format_func=targets.get, key="own_target", horizontal=True)
         explainers, template, dtype = _options_of_both("own_word_explainers", folder)

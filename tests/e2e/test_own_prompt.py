@@ -247,7 +247,7 @@ def test_a_sentence_in_two_documents_is_the_source_in_both_and_what_comes_from_n
         page.goto(f"file://{file}")
         page.locator(".word").first.dblclick()
         page.locator('.methods button[data-key="fa"]').click()
-        assert "(1.1): 5.2 nats in all, its words left out one by one." in page.locator(".read").inner_text()
+        assert "document 1, sentence 1: 5.2 nats in all, its words left out one by one." in page.locator(".read").inner_text()
         page.locator('.methods button[data-key="attn"]').click()  # its first choice is 2.1
         wrong, right = (own.get_attribute("title") for own in page.locator(".wrong, .checks .yes").all()[:2])
         assert "but the model does not need it: the sentence loses .2 nats without it" in wrong

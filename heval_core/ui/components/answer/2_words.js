@@ -112,9 +112,9 @@ function readOut(data, method, chosen, act) {
   else if (!firstChoice(data, method, chosen)) text.append(word?.source ? `rests on ${word.source}: ${nats(word.nats)} nats lost without it. ` : "", "No sentence alone gives it.");
   else {
     const own = `document ${first.document + 1}`, weak = shares && !words.some((one) => one.source === own), verb = word?.source === own ? "rests on " : `${shares ? "It l" : "l"}eans most on `;
-    const about = [first.place === null ? "" : nameOf(first), weak ? "weakly: none of its words does" : "", method.against ? `against “${method.against}”` : ""].filter(Boolean).join("; ");
+    const about = [weak ? "weakly: none of its words does" : "", method.against ? `against “${method.against}”` : ""].filter(Boolean).join("; ");
     text.append(method.nats ? verb : `${method.title.split(",")[0]} points at `, element("b", "", inWords(first)), about && ` (${about})`, `: ${amount(method, first.value)} ${of}.`);
-    if (second && amount(method, second.value) !== "0") text.append(` Next is ${nameOf(second)} with ${amount(method, second.value)}.`);
+    if (second && amount(method, second.value) !== "0") text.append(` Next is ${inWords(second)} with ${amount(method, second.value)}.`);
   }
   const before = (word ?? sentence)?.said_before;
   if (before !== null && before !== undefined && before > 0.005) text.append(` ${Math.round(before * 100)} % of it follows from the answer’s own beginning.`);
