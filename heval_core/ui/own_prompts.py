@@ -26,6 +26,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from heval_core.figures.answer import DOCUMENT, SCREENED, SENTENCE, Card, answer_drawing, on_card
 from heval_core.folders import data_folder
 from heval_core.plugins import catalogue
+from heval_core.prompting.prompts import AUTO
 from heval_core.records import HEvalError
 from heval_core.records.whole_answers import WholeAnswer, read
 from heval_core.records.word_answers import WordAnswer, read_word
@@ -288,29 +289,20 @@ def at_once(explainers: Iterable[str], tokens: int) -> list[str]:
 
 
 def as_code(prompt: OwnPrompt) -> str:
-    """Return what asks the same in Python."""
-    if prompt.mode == "word":
-        return _word_as_code(prompt)
-    how = f"answer={prompt.answer!r}" if prompt.answer else f"generate={prompt.generate}"
-    documents = "".join(f"        {text!r},\n" for text in prompt.documents)
-    return (
-        f"from heval_core import explain_answer\n\nresult = explain_answer(\n    {prompt.model!r},\n"
-        f"    question={prompt.question!r},\n    context=[\n{documents}    ],\n    {how},\n"
-        f"    explainers={','.join(prompt.explainers)!r},\n    template={prompt.template!r},\n    dtype={prompt.dtype!r},\n)\n"
-    )
-
-
-def _word_as_code(prompt: OwnPrompt) -> str:
+    """Return what asks the same in Python. The model's own layout is that of a call which names none."""
     if prompt.begun:
         return "# explain() begins with an answer's first word; this is a later one."
-    named = f"    context_answer={[one or None for one in prompt.answers]!r},\n" if any(prompt.answers) else ""
-    named += f"    memory_answer={prompt.memory!r},\n" if prompt.memory else ""
-    documents = "".join(f"        {text!r},\n" for text in prompt.documents)
-    return (
-        f"from heval_core import explain\n\nresult = explain(\n    {prompt.model!r},\n    question={prompt.question!r},\n"
-        f"    context=[\n{documents}    ],\n{named}    explainers={','.join(prompt.explainers)!r},\n"
-        f"    target={prompt.target!r},\n    template={prompt.template!r},\n    dtype={prompt.dtype!r},\n)\n"
-    )
+    how: dict[str, object] = {"question": prompt.question, "context": list(prompt.documents)}
+    if prompt.mode == "word":
+        named = {"context_answer": [one or None for one in prompt.answers], "memory_answer": prompt.memory}
+        how |= {name: value for name, value in named.items() if value} | {"target": prompt.target}
+    else:
+        how |= {"answer": prompt.answer} if prompt.answer else {"generate": prompt.generate}
+    how |= {"explainers": ",".join(prompt.explainers), "dtype": prompt.dtype}
+    how |= {} if prompt.template == AUTO else {"template": prompt.template}
+    function = "explain" if prompt.mode == "word" else "explain_answer"
+    lines = [f"    {prompt.model!r},", *(f"    {name}={value!r}," for name, value in how.items())]
+    return "\n".join([f"from heval_core import {function}", "", f"result = {function}(", *lines, ")", ""])
 
 
 def packed(prompt: OwnPrompt) -> str:

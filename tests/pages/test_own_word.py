@@ -14,6 +14,7 @@ from heval_core.present.html import plain
 from heval_core.prompt_service import child
 from heval_core.prompting.prompts import TEMPLATE
 from heval_core.records import HEvalError
+from heval_core.records.whole_answers import applied
 from heval_core.records.word_answers import read_word
 from heval_core.ui import own_answer, own_prompts, own_requests, own_word, sidebar
 from tests.pages.opening import open_form, open_page, send, text_of
@@ -152,3 +153,23 @@ def test_a_file_that_no_page_could_draw_is_refused(served, wrong):
     wrong(told)
     with pytest.raises(HEvalError, match="broken"):
         read_word(told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("template", ["auto", "plain"])
+@pytest.mark.parametrize("mode", ["word", "whole"])
+def test_the_code_that_is_offered_asks_the_very_same_prompt(mode, template):
+    prompt = replace(WORD, mode=mode, template=template, answers=WORD.answers if mode == "word" else (), generate=2)
+    there: dict = {}
+    exec(own_prompts.as_code(prompt), there)
+    asked = there["result"].tokens if mode == "word" else there["result"].record.tokens
+    heard: list[dict] = []
+    folder = {prompt.model: installed_models()[prompt.model].path}
+    child.serve(dict((sidebar.word_request_of if mode == "word" else sidebar.request_of)(prompt, folder)), {}, heard.append)
+    if mode == "word":
+        assert asked == read_word(json.loads(json.dumps(heard[-1]["result"], default=asdict))).instance.tokens
+        return
+    known: dict = {}
+    for message in heard:
+        known = applied(known, json.loads(json.dumps(message["new"], default=asdict))) if "new" in message else known
+    assert list(asked) == known["tokens"]
