@@ -29,6 +29,7 @@ from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import assemble
 from heval_core.prompting.units import Matrix, Unit, indices_in
 from heval_core.records import HEvalError, Target, TokenisedPrompt
+from heval_core.records.whole_answers import FEW_TEXTS
 from heval_core.statistics.scores import check
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("token", "sentence")
 FEWEST = 10  # different texts of which a random level is made
-FEW = 5  # of which as many are drawn at a time, where few may do
+# Where more sentences than this would be left out, those are that quick explainers name, and so many others to compare with.
+FEW_SENTENCES, COMPARED = 12, 5
 # An explainer of fewer passes, of all words together, comes before what is left out sentence by sentence.
 QUICK = 6
 NOW = "now "
@@ -93,8 +95,12 @@ def answer_steps(
     plan: list[tuple[str, _Work]] = [
         ("document", _without_documents),
         *((explainer.key, partial(_by, explainer)) for explainer in quick),
-        *((("level", _random_level), ("sentence", _without_sentences)) if generated.documents else ()),
-        ("before", _without_earlier),
+        *(
+            (("level", _random_level), ("sentence", partial(_without_sentences, [one.key for one in quick])))
+            if generated.documents
+            else ()
+        ),
+        *((("before", _without_earlier),) if wanted.earlier else ()),
         *((explainer.key, partial(_by, explainer)) for explainer in others if explainer not in quick),
     ]
     for step, work in plan:
@@ -185,16 +191,19 @@ def _without_earlier(generated: Generated, target: Target) -> Iterator[Generated
     yield replace(generated, before=before)
 
 
-def _without_sentences(generated: Generated, target: Target) -> Iterator[Generated]:
+def _without_sentences(quick: Sequence[str], generated: Generated, target: Target) -> Iterator[Generated]:
     """Leave out each sentence, of one document after the other: of all, or of those that count."""
-    numbers = generated.counting() if generated.wanted.thrifty else range(len(generated.documents))
-    inside = indices_in(generated.sentences, generated.documents)
-    if not numbers or DOCUMENT not in generated.matrices:
+    if DOCUMENT not in generated.matrices:
         yield generated
         return
+    inside = indices_in(generated.sentences, generated.documents)
+    able = [key for key in quick if key in generated.matrices]
+    wanted = _to_leave_out(generated, inside, able) if generated.wanted.thrifty else [*range(len(inside))]
+    numbers = sorted({int(inside[index]) for index in wanted} - {-1})
+    if not numbers:
+        yield generated
     for number in numbers:
-        parts = [unit for unit, document in zip(generated.sentences, inside, strict=True) if document == number]
-
+        parts = [generated.sentences[index] for index in wanted if inside[index] == number]
         work = partial(lost, generated.clean, target, parts, "sentence")
         earlier = generated.matrices.get(SENTENCE)
         try:
@@ -207,6 +216,17 @@ def _without_sentences(generated: Generated, target: Target) -> Iterator[Generat
         yield (generated := replace(generated, matrices=generated.matrices | {SENTENCE: both}))
 
 
+def _to_leave_out(generated: Generated, inside: np.ndarray, quick: Sequence[str]) -> list[int]:
+    """Return the numbers of sentences that may matter. inside: the document of each. quick: explainers that have scores."""
+    counting = np.flatnonzero(np.isin(inside, generated.counting())).tolist()
+    if len(counting) <= FEW_SENTENCES or not quick:
+        return counting
+    named = generated.named(quick)
+    others = [index for index in counting if index not in named]
+    compared = np.random.default_rng(_seed(generated)).permutation(others)[:COMPARED].tolist()
+    return [index for index in counting if index in named or index in compared]
+
+
 def _random_level(generated: Generated, target: Target) -> Iterator[Generated]:
     """Draw texts for the random level: all; or so many at a time, while a citation depends on them."""
     if DOCUMENT not in generated.matrices:  # it was refused, and says why
@@ -214,9 +234,9 @@ def _random_level(generated: Generated, target: Target) -> Iterator[Generated]:
         return
     texts, sampled = _texts(generated), np.zeros((0, len(target.ids)))
     most = min(generated.wanted.draws, len(texts))
-    rounds = range(0, most, FEW) if generated.wanted.thrifty else range(1)
+    rounds = range(0, most, FEW_TEXTS) if generated.wanted.thrifty else range(1)
     for first in rounds:
-        numbers = range(first, min(first + FEW, most)) if generated.wanted.thrifty else range(most)
+        numbers = range(first, min(first + FEW_TEXTS, most)) if generated.wanted.thrifty else range(most)
         work = partial(_nats_of_other_texts, generated, target, texts, numbers)
         sampled = np.concatenate([sampled, generated.clean.lm.budget.within(generated.clean.length, work)])
         generated = replace(generated, drawn=sampled)
@@ -229,8 +249,12 @@ def _texts(generated: Generated) -> list[str]:
     """Return the texts of random levels, in an order of this prompt's own."""
     texts = tuple(dict.fromkeys(generated.wanted.texts))
     texts = texts if len(texts) >= FEWEST else rules.neutral_sentences()
-    seed = zlib.crc32(np.array(generated.clean.prompts[0].ids).tobytes())
-    return [texts[index] for index in np.random.default_rng(seed).permutation(len(texts))]
+    return [texts[index] for index in np.random.default_rng(_seed(generated)).permutation(len(texts))]
+
+
+def _seed(generated: Generated) -> int:
+    """Return the prompt's own."""
+    return zlib.crc32(np.array(generated.clean.prompts[0].ids).tobytes())
 
 
 def _nats_of_other_texts(generated: Generated, target: Target, texts: Sequence[str], numbers: range) -> np.ndarray:

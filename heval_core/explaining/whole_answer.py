@@ -10,6 +10,7 @@ speaks for a word and against its rival (`Written.rivals`).
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -22,13 +23,14 @@ from heval_core.lm.clean_pass import CleanPass
 from heval_core.plugins import catalogue
 from heval_core.prompting.units import Matrix, Unit, indices_in
 from heval_core.records import HEvalError, Span, Target
-from heval_core.records.whole_answers import AnswerWord, Bounds, Citation
+from heval_core.records.whole_answers import MOST_TEXTS, AnswerWord, Bounds, Citation
 
 # The explainers whose matrices the rules read: each document, and each sentence of the documents, left out.
 DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 
 WRITTEN = 60  # tokens of an answer, unless another number is asked for
 COMPARES = "cgim"  # a word with its rival
+NAMED = 3  # sentences that an explainer names for one of the answer
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,18 @@ class Wanted:
 
     draws: how many texts take a document's place for random levels, at most: each comes once. texts: which, such as documents
     of other questions; of too few none is used, but, as by default, sentences about nothing that is asked. thrifty: draw few
-    texts, and more only while a citation depends on it; leave out sentences only of documents that count (`counting`).
+    texts, and more only while a citation depends on it; leave out sentences only of documents that count (`counting`), and of
+    many only those that quick explainers name (`named`), with a few to compare them with. earlier: leave out the answer's own
+    words before each as well.
     """
 
     generate: int = WRITTEN
     answer: str | None = None
-    draws: int = 20
+    draws: int = MOST_TEXTS
     texts: tuple[str, ...] = ()
     bounds: Bounds = Bounds()
     thrifty: bool = False
+    earlier: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +99,18 @@ class Generated:
             level, spread = sentence.level()
             passes |= sentence.by_document() > max(self.wanted.bounds.document, level - spread)
         return np.flatnonzero(passes).tolist()
+
+    def named(self, explainers: Iterable[str]) -> set[int]:
+        """Return the numbers of those of the documents' sentences that an explainer puts among the NAMED first for a sentence
+        of the answer, or first for a word."""
+        sentences = set[int]()
+        for key in explainers:
+            scores = self.matrices[key].within(self.sentences, "sentence").values
+            for spans, most in ((self.written.sentences, NAMED), (self.written.words, 1)):
+                for span in spans:
+                    ordered = np.argsort(-scores[:, span.start : span.end].sum(1), kind="stable")
+                    sentences.update(ordered[:most].tolist())
+        return sentences
 
     @property
     def undecided(self) -> bool:

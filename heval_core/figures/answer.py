@@ -27,6 +27,7 @@ from heval_core.records.whole_answers import (
     NamedSpan,
     WholeAnswer,
 )
+from heval_core.texts.lines import CODE_LINE, ROW, TextLine, line_at, lines
 from heval_core.texts.markers import markers
 from heval_core.texts.numbers_and_names import instead, nowhere, of_tokens, standing
 
@@ -44,10 +45,13 @@ _IN_NATS = ("fa", "document")
 
 @dataclass(frozen=True)
 class DrawnWord(AnswerWord):
-    """breaks: 1, a line begins with it; 2, a paragraph; or 0. nowhere: what is reported of a number or name that stands in no
-    document. differs: beside another answer, what is otherwise there."""
+    """breaks: 1, a line begins with it; 2, a paragraph; or 0. look: of its line (`texts.lines`). space: the white space before
+    it, where a line begins or white space counts. nowhere: what is reported of a number or name that stands in no document.
+    differs: beside another answer, what is otherwise there."""
 
     breaks: int = 0
+    look: str = ""
+    space: str = ""
     probability: float = 1.0
     nowhere: str | None = None
     differs: str = ""
@@ -62,9 +66,10 @@ class DrawnSentence(AnswerSentence):
 
 @dataclass(frozen=True)
 class DrawnDocument:
-    """sentences: the tokens [start, end) of each."""
+    """sentences: the tokens [start, end) of each. looks: what each begins as (`texts.lines`), and how far indented."""
 
     sentences: tuple[tuple[int, int], ...]
+    looks: tuple[tuple[str, int], ...]
     name: str | None
 
 
@@ -100,6 +105,7 @@ class DrawnAnswer:
     """What is drawn of an answer, as far as it is known. stands: how many of its numbers and names stand in the documents."""
 
     model: str = ""
+    question: str = ""
     given: bool = False
     tokens: tuple[str, ...] = ()
     documents: tuple[DrawnDocument, ...] = ()
@@ -117,15 +123,15 @@ def answer_drawing(answer: WholeAnswer, chosen: Sequence[str] = ()) -> DrawnAnsw
     # Of a whole answer: its last word may be half of one until then.
     mentioned = of_tokens(generated.tokens, texts, question) if generated.stopped else ()
     ends = [0, *(word.end for word in generated.words)]
+    text_lines = lines("".join(generated.tokens))
     keys = dict.fromkeys([SENTENCE, *chosen, *generated.matrix, *generated.refused])
     return DrawnAnswer(
         model=answer.model,
+        question=question.strip(),
         given=generated.given,
         tokens=answer.tokens,
-        documents=tuple(
-            DrawnDocument(sentences_of(answer.tokens, document), document.name or None) for document in answer.documents
-        ),
-        words=tuple(_word(word, end, answer, mentioned) for end, word in zip(ends, generated.words, strict=False)),
+        documents=tuple(_document(answer, document) for document in answer.documents),
+        words=tuple(_word(word, end, answer, mentioned, text_lines) for end, word in zip(ends, generated.words, strict=False)),
         sentences=tuple(_sentence(sentence, answer, mentioned) for sentence in generated.sentences),
         stands=standing(mentioned),
         notes=generated.notes,
@@ -136,13 +142,20 @@ def answer_drawing(answer: WholeAnswer, chosen: Sequence[str] = ()) -> DrawnAnsw
     )
 
 
-def _word(word: AnswerWord, before: int, answer: WholeAnswer, mentioned: Sequence[Mention]) -> DrawnWord:
-    """Return a word as it is drawn. before: where the word before it ends. mentioned: the answer's numbers and names."""
+def _word(
+    word: AnswerWord, before: int, answer: WholeAnswer, mentioned: Sequence[Mention], text_lines: Sequence[TextLine]
+) -> DrawnWord:
+    """Return a word as it is drawn. before: where the word before it ends. mentioned: the answer's numbers and names.
+    text_lines: its lines."""
     text = "".join(answer.generated.tokens[before : word.start]) + word.text
-    breaks = min(2, text[: len(text) - len(text.lstrip())].count("\n")) if before else 0
+    white = text[: len(text) - len(text.lstrip())]
+    breaks = min(2, white.count("\n")) if before else 0
+    line = line_at(text_lines, len("".join(answer.generated.tokens[:before])) + len(white))
+    space = white.rpartition("\n")[2] if breaks or line.look in (CODE_LINE, ROW) else ""
     probability = min(answer.generated.probabilities[word.start : word.end], default=1)
     missing = (instead(one) for one in nowhere(mentioned) if one.start < word.end and one.end > word.start)
-    return DrawnWord(**vars(word), breaks=breaks, probability=probability, nowhere=next(missing, None))
+    lacks = next(missing, None)
+    return DrawnWord(**vars(word), breaks=breaks, look=line.look, space=space, probability=probability, nowhere=lacks)
 
 
 def _sentence(sentence: AnswerSentence, answer: WholeAnswer, mentioned: Sequence[Mention]) -> DrawnSentence:
@@ -159,6 +172,17 @@ def sentences_of(tokens: Sequence[str], document: NamedSpan) -> tuple[tuple[int,
     start, end = document.start, document.end
     units = units_of(tokens[start:end], ["document"] * (end - start), "sentence")
     return tuple((start + unit.start, start + unit.end) for unit in units)
+
+
+def _document(answer: WholeAnswer, document: NamedSpan) -> DrawnDocument:
+    """Draw a document. A sentence that begins a line has its indentation."""
+    text_lines, looks, spans = lines(document.text(answer.tokens)), [], sentences_of(answer.tokens, document)
+    for start, end in spans:
+        text = "".join(answer.tokens[start:end])
+        begin = len("".join(answer.tokens[document.start : start])) + len(text) - len(text.lstrip())
+        line = line_at(text_lines, begin)
+        looks.append((line.look, line.indent if begin <= line.start + line.indent else 0))
+    return DrawnDocument(spans, tuple(looks), document.name or None)
 
 
 def _method(key: str, answer: WholeAnswer, tokens: int) -> DrawnMethod:
@@ -193,7 +217,8 @@ def _method(key: str, answer: WholeAnswer, tokens: int) -> DrawnMethod:
 def _waits(key: str, answer: WholeAnswer, passes: int) -> str:
     """Return what stands where an explainer has no scores yet: what a click takes, by what leaving out documents took."""
     rate = answer.generated.matrix.get(DOCUMENT)
-    if key == SENTENCE and any(word.said_before is not None for word in answer.generated.words):  # the step behind
+    sentences = answer.generated.sentences
+    if key == SENTENCE and sentences and all(one.citations == () for one in sentences):
         return "no document counts"
     # As one that runs alone: its clean pass, and half a pass without each document.
     seconds = rate.seconds / (1 + len(answer.documents) / 2) * passes if rate else 0.0

@@ -13,12 +13,12 @@ from heval_core.records.whole_answers import AnswerWord, WholeAnswer
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two answers side by side, each word with whether it changed. sentence: of the document, from 0; None for all of it.
+    """Two answers side by side, each word with whether it changed. document, sentence: as `Change` has them.
 
     done: the part that is written, about; None where all is.
     """
 
-    document: int
+    document: int | None
     sentence: int | None
     title: str
     said: str
@@ -27,32 +27,44 @@ class Comparison:
     done: float | None = None
 
 
+# Where a change is, of no document.
+QUESTION = "question"
+
+
 @dataclass(frozen=True)
 class Change:
-    """What is tried: another text, or none, in place of a document or of one of its sentences; both from 0. The white space
-    around what is replaced stays."""
+    """What is tried: another text, or none, in place of a document or of one of its sentences; both from 0. Of no document it
+    is another question. The white space around what is replaced stays."""
 
-    document: int
+    document: int | None
     sentence: int | None = None
     text: str = ""
 
     @property
     def location(self) -> str:
-        """`2`, a document, or `2.1`, its first sentence."""
+        """`2`, a document, or `2.1`, its first sentence; or `question`."""
+        if self.document is None:
+            return QUESTION
         return f"{self.document + 1}" if self.sentence is None else f"{self.document + 1}.{self.sentence + 1}"
 
     @property
     def title(self) -> str:
+        if self.document is None:
+            return "With another question"
         part = "" if self.sentence is None else f"sentence {self.sentence + 1} of "
         return f"{'With another' if self.text.strip() else 'Without'} {part}document {self.document + 1}"
 
     def span(self, answer: WholeAnswer) -> tuple[int, int]:
         """Return the prompt's tokens that go. Raises IndexError for a sentence that is not there."""
+        if self.document is None:
+            return answer.question.start, answer.question.end
         whole = answer.documents[self.document]
         return (whole.start, whole.end) if self.sentence is None else sentences_of(answer.tokens, whole)[self.sentence]
 
     def applied(self, answer: WholeAnswer) -> str:
-        """Return the text of the document after the change."""
+        """Return the text of the document, or the question, after the change."""
+        if self.document is None:
+            return self.text.strip()
         whole, (start, end) = answer.documents[self.document], self.span(answer)
         before, part, after = ("".join(answer.tokens[slice(*e)]) for e in pairwise((whole.start, start, end, whole.end)))
         new = re.sub(r"(?s)\S(.*\S)?", lambda _: self.text.strip(), part) if self.text.strip() else ""
@@ -79,11 +91,15 @@ def compared(before: WholeAnswer, after: WholeAnswer, change: Change) -> Compari
     added = sum(new for _, new in becomes)
     same = f"No word goes; {added} more follow." if added else "The answer stays the same, word for word."
     summary = f"{lead}; {sum(pointed) - sum(changed)} stayed." if changed else same
+    if change.document is None and changed:  # nothing says beforehand what rests on a question
+        summary = f"{len(changed)} of {so_many(len(old), 'word')} changed."
     return Comparison(change.document, change.sentence, change.title, summary, was, becomes)
 
 
 def _points_at(answer: WholeAnswer, word: AnswerWord, change: Change) -> bool:
     """Return whether what is changed was the source of a word; a sentence also has to be the one that is missed most."""
+    if change.document is None:
+        return False
     from_document = word.source == f"document {change.document + 1}"
     left_out = answer.generated.matrix.get(SENTENCE)
     if not from_document or change.sentence is None or left_out is None:

@@ -38,27 +38,49 @@ def main() -> None:
 
 def serve(request: dict[str, Any], loaded: dict[Any, Any], say: Send) -> None:
     """Carry out a request: report each step that is done, and what is new then."""
-    lm = _model(request["model"], request.get("dtype", "float32"), loaded, say)
     if request["op"] == "word":
-        say({"result": _word(lm, request, say)})
+        say({"result": _word(_model(request, loaded, say), request, say)})
         return
     if request["op"] != "answer":
-        say({"result": _of_stored(lm, request)})
+        say({"result": _of_stored(_model(request, loaded, say), request)})
         return
+    known = read(request["before"]) if request.get("before") else None
+    for step, answer in _answered(request, known, loaded, say):
+        if answer is None:
+            say({"progress": step})
+            continue
+        say({"progress": f"{step} done"})
+        say({"new": changes(known, answer)})
+        known = answer
+    say({"result": None})  # it has been said
+
+
+def _answered(
+    request: dict[str, Any], known: WholeAnswer | None, loaded: dict[Any, Any], say: Send
+) -> Iterator[tuple[str, WholeAnswer | None]]:
+    """Yield each step of an answer, or of what more is asked of one that is known; None where a step only begins.
+
+    Explainers that need float32 are asked of the model in float32, where the rest is computed in bfloat16.
+    """
     from heval_core.explaining.answer_steps import tokenised
     from heval_core.explaining.arguments import request_of
+    from heval_core.plugins import catalogue
 
-    known = read(request["before"]) if request.get("before") else None
+    about, keys = request_of(request["question"], request["documents"]), request.get("more", request["explainers"])
+    exact = [key for key in keys if request.get("dtype") == "bfloat16" and "float32" in catalogue.method(key).needs]
+    if known is None:
+        lm, coarse = _model(request, loaded, say), [key for key in keys if key not in exact]
+        with lm.asked_in(request["template"]):
+            for step, answer in _steps(lm, tokenised(lm, about), request | {"explainers": coarse}):
+                known = answer or known
+                yield step, answer
+        if not exact or request.get("only_written"):
+            return
+        request = request | {"more": exact}
+    assert known is not None
+    lm = _model(request | ({"dtype": "float32"} if exact else {}), loaded, say)
     with lm.asked_in(request["template"]):
-        prompt = tokenised(lm, request_of(request["question"], request["documents"]))
-        for step, answer in _steps(lm, prompt, request) if known is None else _more(lm, prompt, request, known):
-            if answer is None:
-                say({"progress": step})
-                continue
-            say({"progress": f"{step} done"})
-            say({"new": changes(known, answer)})
-            known = answer
-    say({"result": None})  # it has been said
+        yield from _more(lm, tokenised(lm, about), request, known)
 
 
 def _word(lm: Any, request: dict[str, Any], say: Send) -> Any:
@@ -150,12 +172,14 @@ def _refuse_another(lm: Any, prompt: TokenisedPrompt, expected: dict[str, Any]) 
         )
 
 
-def _model(name: str, dtype: str, loaded: dict[Any, Any], say: Send) -> Any:
+def _model(request: dict[str, Any], loaded: dict[Any, Any], say: Send) -> Any:
+    name, dtype = request["model"], request.get("dtype", "float32")
     if (name, dtype) not in loaded:
         say({"progress": "loading the model"})
         from heval_core.lm.loading import load
 
-        loaded.clear()  # one model at a time
+        if all(other != name for other, _ in loaded):
+            loaded.clear()  # one model at a time
         loaded[name, dtype] = load(name, device="cpu", dtype=dtype)
     return loaded[name, dtype]
 

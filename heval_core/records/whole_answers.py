@@ -14,6 +14,8 @@ from typing import Any
 
 from heval_core.records import HEvalError, Span
 
+# Texts of a random level: so many at a time, where few may do, and at most.
+FEW_TEXTS, MOST_TEXTS = 5, 20
 # What a word rests on, beside `document 1` …
 MEMORY, UNCLEAR = "memory", "unclear"
 _SOURCE = re.compile(rf"{MEMORY}|{UNCLEAR}|document [1-9]\d{{0,3}}")

@@ -37,11 +37,11 @@ _LETTER = re.compile(r"[^\W_]")
 _STOP = re.compile(r"[^\W\d_]{2}[.!?…؟۔।][\"'”’)\]»]*(?:\s|$)|[。！？]")
 # A mark of a list, alone and before its item.
 _MARK = r"\s*(?:[-*•‣–—]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]+)[.)])\s"
-_ONLY_MARK, _ITEM = re.compile(rf"{_MARK}*"), re.compile(rf"{_MARK}+\S")
+_ONLY_MARK, ITEM = re.compile(rf"{_MARK}*"), re.compile(rf"{_MARK}+\S")
 # A line that is a unit of its own: a fence, between which all are; a heading, a comment or code; columns of a table.
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_CODE = re.compile(r"\s*(?:#|//|import \w|from \S+ import |def \w|class \w+[:(]|[\w.\[\]]+ ?[-+*/]?= ?\S|[\w.]+\(.*\);?$)")
-_COLUMNS = re.compile(r"\S\t+\S|\|.*\||\S {3,}\S")
+FENCE = re.compile(r"\s*(?:```|~~~)")
+CODE = re.compile(r"\s*(?:#|//|import \w|from \S+ import |def \w|class \w+[:(]|[\w.\[\]]+ ?[-+*/]?= ?\S|[\w.]+\(.*\);?$)")
+COLUMNS = re.compile(r"\S\t+\S|\|.*\||\S {3,}\S")
 _OPENS = ("{", "}", "[", "(", ");")
 # What closes a sentence behind its markers, and what goes on with it.
 _CLOSING, _QUOTES, _GOES_ON = ".!?)]}…", "\"'”’»", ("", ",", ";", ":")
@@ -134,8 +134,8 @@ def _lines(text: str) -> Iterator[_Line]:
     marked = {marker.start(): marker.end() for marker in markers(text)}
     listed, start, fenced = _after_space(text, 0) in marked, 0, False
     for line in text.splitlines(keepends=True):
-        fence, behind = bool(_FENCE.match(line)), marked.get(_after_space(text, start), len(text))
-        single = fenced or fence or _CODE.match(line) or _COLUMNS.search(line) or line.rstrip().endswith(_OPENS)
+        fence, behind = bool(FENCE.match(line)), marked.get(_after_space(text, start), len(text))
+        single = fenced or fence or CODE.match(line) or COLUMNS.search(line) or line.rstrip().endswith(_OPENS)
         yield _Line(start, line, bool(single), listed and bool(text[behind : start + len(line)].strip()))
         fenced, start = fenced != fence, start + len(line)
 
@@ -149,7 +149,7 @@ def _runs(lines: Sequence[_Line]) -> list[list[_Line]]:
         full = len(before.text.rstrip()) + 1 + len(word) > _FULL * width and not (
             word.istitle() and word.lower() in _BEGINNERS
         )
-        apart = before.single or line.single or line.item or _ITEM.match(line.text)
+        apart = before.single or line.single or line.item or ITEM.match(line.text)
         if prose and not apart and (full or word[0].islower()):
             runs[-1].append(line)
         else:

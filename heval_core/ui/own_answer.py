@@ -15,13 +15,13 @@ from typing import Any
 import streamlit as st
 
 from heval_core.figures.answer import SENTENCE, DrawnAnswer, answer_drawing
-from heval_core.figures.answer_changes import Change, Comparison, compared, side_by_side
+from heval_core.figures.answer_changes import QUESTION, Change, Comparison, compared, side_by_side
 from heval_core.plugins import catalogue
 from heval_core.present.html import plain
 from heval_core.present.numbers import so_many
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.records.stored_instances import StoredInstance
-from heval_core.records.whole_answers import WholeAnswer, read
+from heval_core.records.whole_answers import FEW_TEXTS, MOST_TEXTS, WholeAnswer, read
 from heval_core.store.reader import Reader
 from heval_core.ui import address, own_requests, own_word, sidebar
 from heval_core.ui.component import component
@@ -31,7 +31,7 @@ from heval_core.ui.own_requests import OwnRequest
 # Written again after a change: the request, and (the answer's id, the change).
 _AGAIN, _CHANGED, _SEEN = "own_again", "own_changed", "own_again_seen"
 _SPAN = re.compile(r"(\d{1,4})-(\d{1,4})")
-_CHANGED_PART = re.compile(r"([1-9]\d?)(?:\.([1-9]\d{0,2}))?")
+_CHANGED_PART = re.compile(rf"{QUESTION}|([1-9]\d?)(?:\.([1-9]\d{{0,2}}))?")
 # What is done beside explainers, as it is said while it is done.
 _STEPS = {
     "document": "leaving out each document",
@@ -89,9 +89,17 @@ def status_of(ticket: Ticket) -> dict[str, Any]:
     if not known and not now:
         return {"text": f"Word by word: {len(steps)} tokens so far.", "done": 0.02} | about
     total = max(1, len(known), len(planned))
-    doing = f"Now: {_STEPS.get(now) or catalogue.method(now).title}. " if now else ""
+    doing = f"Now: {_doing(now, steps.count(now))}. " if now else ""
     text = f"{doing}{len(known)} of {total} steps. Words with a bar can be clicked; their sources may still change."
     return {"text": text, "done": len(known) / total} | about
+
+
+def _doing(step: str, times: int) -> str:
+    """Say what is done now. times: how often that step has been done: it has parts."""
+    if step == "level":
+        texts = f"{times * FEW_TEXTS + 1} to {(times + 1) * FEW_TEXTS}"
+        return f"{_STEPS[step]}: {texts} of at most {MOST_TEXTS}"
+    return _STEPS.get(step) or catalogue.method(step).title
 
 
 def _of_word(progress: Sequence[str], explainers: Sequence[str]) -> dict[str, Any]:
@@ -225,13 +233,17 @@ def _inside(prompt: OwnPrompt, result: WholeAnswer, token: int) -> OwnPrompt:
     with suppress(ValueError):
         answers, _ = own_word.assigned([word.text.strip(), (word.rival or "").strip()], prompt.documents)
     begun, methods = result.generated.token_ids[:token], catalogue.default_methods()
-    return replace(prompt, mode="word", explainers=methods, answer=None, answers=answers, begun=begun)
+    alone = replace(prompt, mode="word", answer=None, dtype="float32")
+    return replace(alone, explainers=methods, answers=answers, begun=begun)
 
 
 def _linked(result: WholeAnswer) -> Change | None:
     """Return the change that the link names (`Change.place`); None where it names none that is there."""
     match = _CHANGED_PART.fullmatch(address.value("without"))
-    change = match and Change(int(match[1]) - 1, int(match[2]) - 1 if match[2] else None, address.value("instead"))
+    document, sentence = (int(part) - 1 if part else None for part in match.groups()) if match else (None, None)
+    change = match and Change(document, sentence, address.value("instead"))
+    if change and change.document is None and not change.text.strip():
+        return None
     with suppress(IndexError):
         return change and change.span(result) and change
     return None

@@ -46,6 +46,9 @@ _SUFFIX, _REMOVED = ".json.gz", ".removed"
 _NAME, _ID = re.compile(r"[a-z0-9-]{1,60}"), re.compile(r"[0-9a-f]{12}")
 
 
+Precision = Literal["float32", "bfloat16"]
+
+
 @dataclass(frozen=True)
 class OwnPrompt:
     """What a form asks for. model: the key of an installed one. answer: given word for word; None where the model writes, at
@@ -62,7 +65,7 @@ class OwnPrompt:
     template: str
     generate: Annotated[int, Field(ge=1, le=400)] = 60
     answer: str | None = None
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: Precision = "float32"
     mode: Literal["whole", "word"] = "whole"
     answers: tuple[str, ...] = ()
     memory: str = ""
@@ -76,8 +79,11 @@ class OwnPrompt:
         """The same question has the same id everywhere, whatever explains its answer."""
         return hashlib.sha256(SCHEMA.dump_json(replace(self, explainers=()))).hexdigest()[:12]
 
-    def changed(self, document: int, text: str = "") -> OwnPrompt:
-        """Return the same, asked with another text as one of its documents, or without it; the answer is written again."""
+    def changed(self, document: int | None, text: str = "") -> OwnPrompt:
+        """Return the same, asked with another text as one of its documents, or without it, or, of no document, with another
+        question; the answer is written again."""
+        if document is None:
+            return replace(self, question=text, answer=None, explainers=())
         changed = (*self.documents[:document], *([text.strip()] if text.strip() else []), *self.documents[document + 1 :])
         return replace(self, documents=changed, answer=None, explainers=())
 
@@ -302,7 +308,9 @@ def as_code(prompt: OwnPrompt) -> str:
     how |= {} if prompt.template == AUTO else {"template": prompt.template}
     function = "explain" if prompt.mode == "word" else "explain_answer"
     lines = [f"    {prompt.model!r},", *(f"    {name}={value!r}," for name, value in how.items())]
-    return "\n".join([f"from heval_core import {function}", "", f"result = {function}(", *lines, ")", ""])
+    exact = [key for key in prompt.explainers if prompt.dtype != "float32" and "float32" in catalogue.method(key).needs]
+    note = [f"# The page computes {', '.join(exact)} in float32; here they need dtype='float32'."] if exact else []
+    return "\n".join([f"from heval_core import {function}", "", *note, f"result = {function}(", *lines, ")", ""])
 
 
 def packed(prompt: OwnPrompt) -> str:

@@ -15,18 +15,21 @@ from heval_core.plugins import catalogue
 from heval_core.present.numbers import so_many
 from heval_core.prompting.prompts import AUTO, CHAT
 from heval_core.ui import own_word
-from heval_core.ui.own_prompts import OwnPrompt
+from heval_core.ui.own_prompts import OwnPrompt, Precision
 
 LAYOUT = "own_template"
 # `auto` is the layout that the model's folder names, else four solved examples, after which answers are short.
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 NAMED = "Each is the answer of the document in which it stands; one that stands in none is the model's memory."
-COARSE = "bfloat16 is faster on this processor, and coarser; feature ablation needs float32. Results are float32."
+COARSE = "bfloat16 is faster on this processor, and coarser. MechLight and feature ablation are computed in float32."
+# Models whose answers were found to have the same sources in both (docs/answers.md).
+_AGREE = ("SmolLM2-135M-Instruct.Q4_1", "gemma-3-270m-q4_k_m")
 
 
 def keep() -> None:
     """Keep what the options of both modes hold: Streamlit forgets a field that is not drawn. Called before they are."""
-    for key in ("own_generate", "own_answer", "own_explainers", "own_named", "own_target", "own_word_explainers"):
+    fields = ("generate", "answer", "explainers", "dtype", "named", "target", "word_explainers")
+    for key in (f"own_{field}" for field in fields):
         if key in st.session_state:
             st.session_state[key] = st.session_state[key]
 
@@ -44,7 +47,9 @@ def _options(prompt: OwnPrompt, folder: Path) -> OwnPrompt:
     with st.expander(f"Options: up to {tokens}, {count}"):
         generate = int(st.number_input("Tokens, at most", 1, 400, key="own_generate"))
         answer = st.text_area("Or explain an answer of your own", key="own_answer", height=72, placeholder="word for word")
-        explainers, template, dtype = _options_of_both("own_explainers", folder)
+        explainers, template = _options_of_both("own_explainers", folder)
+        dtypes: list[Precision] = ["float32", "bfloat16"] if has_bfloat16() else ["float32"]
+        dtype = st.radio("Computed in", dtypes, key="own_dtype", horizontal=True, help=COARSE) if dtypes[1:] else dtypes[0]
     given = answer.strip() or None
     return replace(prompt, explainers=explainers, template=template, dtype=dtype, generate=generate, answer=given)
 
@@ -56,23 +61,26 @@ def _options_of_word(prompt: OwnPrompt, folder: Path, slots: dict[str, DeltaGene
     with st.expander(f"Options: {so_many(len(st.session_state['own_word_explainers']), 'explainer')}"):
         targets = {"answer": "the answer given", "context": "the first document's answer"}
         target = st.radio("Explained", list(targets), format_func=targets.get, key="own_target", horizontal=True)
-        explainers, template, dtype = _options_of_both("own_word_explainers", folder)
+        explainers, template = _options_of_both("own_word_explainers", folder)
     about: dict[str, Any] = {"mode": "word", "target": target}
     with suppress(ValueError):  # `missing` says what is wrong
         about["answers"], about["memory"] = own_word.named(text, prompt.documents)
-    return replace(prompt, explainers=explainers, template=template, dtype=dtype, **about)
+    return replace(prompt, explainers=explainers, template=template, **about)
 
 
-def _options_of_both(key: str, folder: Path) -> tuple[tuple[str, ...], str, Any]:
+def _options_of_both(key: str, folder: Path) -> tuple[tuple[str, ...], str]:
     methods = catalogue.explainers()
     explainers = st.multiselect("Explainers", list(methods), key=key, format_func=lambda key: methods[key].title)
     layouts = [name for name in TEMPLATE_TITLES if name != CHAT or has_chat_template(folder)]
     template = st.radio("Asked with", layouts, format_func=TEMPLATE_TITLES.get, key=LAYOUT, horizontal=True)
-    dtypes = ["float32", "bfloat16"] if has_bfloat16() else ["float32"]
-    dtype = st.radio("Computed in", dtypes, key="own_dtype", horizontal=True, help=COARSE) if dtypes[1:] else dtypes[0]
-    return tuple(explainers), template, dtype
+    return tuple(explainers), template
 
 
 def usual_layout(folder: Path) -> str:
     """Return the layout that a model is asked in: its chat template where it has one."""
     return CHAT if has_chat_template(folder) else AUTO
+
+
+def usual_dtype(model: str) -> Precision:
+    """Return in what a model computes: the faster, where the processor has it and the model says the same in it."""
+    return "bfloat16" if model in _AGREE and has_bfloat16() else "float32"

@@ -31,7 +31,7 @@ from heval_core.prompting.prompts import CHAT
 from heval_core.records import HEvalError
 from heval_core.ui import address, links, own_draft, own_requests, own_word, prompt_options
 from heval_core.ui.own_prompts import AT_ONCE, OwnPrompt, at_once, find, seconds_of, unpacked
-from heval_core.ui.prompt_options import LAYOUT, TEMPLATE_TITLES, usual_layout
+from heval_core.ui.prompt_options import LAYOUT, TEMPLATE_TITLES, usual_dtype, usual_layout
 from heval_core.ui.prompt_size import size, template_of
 from heval_core.ui.published_results import results_folder
 
@@ -204,7 +204,8 @@ def draw_form(models: dict[str, Path]) -> tuple[OwnPrompt, dict[str, DeltaGenera
     prompt_options.keep()
     if "own_question" not in st.session_state:  # Streamlit forgets the fields where a page leads on before it draws them
         first = next(iter(models))
-        fill(st.session_state.get(FORM) or OwnPrompt(first, (), "", DEFAULT, usual_layout(models[first])), models)
+        empty = OwnPrompt(first, (), "", DEFAULT, usual_layout(models[first]), dtype=usual_dtype(first))
+        fill(st.session_state.get(FORM) or empty, models)
     slots: dict[str, DeltaGenerator] = {}
     taught = {key for key, one in installed_models().items() if one.source == "bundled"}
     labels = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}
@@ -244,8 +245,9 @@ def _begun(prompt: OwnPrompt) -> OwnPrompt:
 
 
 def _suit(models: dict[str, Path]) -> None:
-    """Set the layout of another model that was chosen."""
-    st.session_state[LAYOUT] = usual_layout(models[st.session_state["own_model"]])
+    """Set layout and precision of another model that was chosen."""
+    model = st.session_state["own_model"]
+    st.session_state[LAYOUT], st.session_state["own_dtype"] = usual_layout(models[model]), usual_dtype(model)
 
 
 def _document_fields(slots: dict[str, DeltaGenerator]) -> list[str]:

@@ -126,7 +126,7 @@ def numbers_of_the_check(name, first, last):
 
 def test_an_explainer_that_waited_is_computed_at_a_click_and_the_selection_stays(asked):
     page = asked
-    page.locator(".word").first.dblclick()
+    page.locator(".word").first.dblclick(delay=600)  # as two clicks arrive on a busy machine
     waits = page.locator(".methods button[data-key=contextcite]")
     waits.get_by_text("click: about 1 s").wait_for()  # it says "waits" while others are computed
     waits.click()
@@ -187,6 +187,15 @@ def test_an_old_answer_is_marked_and_one_without_a_document_stands_beside_it(ask
     page.get_by_text("With another sentence 1 of document 1").wait_for()
     page.locator(".without mark").first.wait_for()
     settle(page)
+    page.locator(".without").get_by_role("button", name="back").click()
+    page.locator(".without").wait_for(state="detached")
+    page.get_by_role("button", name="Another question").click()
+    page.get_by_label("The question").fill("What does the village have?")
+    page.get_by_role("button", name="Try it changed").click()
+    page.get_by_text("With another question").wait_for()
+    page.locator(".without .pair p").last.get_by_text("", exact=False).first.wait_for()
+    settle(page)
+    assert "without=question" in page.url
     page.locator(".without").get_by_role("button", name="back").click()
     page.locator(".without").wait_for(state="detached")
     ask(page, *KENYA, question="What is the capital of Peru?")
@@ -255,6 +264,43 @@ def test_a_sentence_in_two_documents_is_the_source_in_both_and_what_comes_from_n
         page.keyboard.press("1")
         page.locator(".line .text").first.click()
         assert page.locator(".word.faded").all_inner_texts() == ["in", "seas", "[2]"]
+
+
+def test_lists_code_and_tables_are_drawn_as_such(page, tmp_path):
+    lines = [
+        "| city | people |\n|---|---|\n",
+        "| Oslo | 700,000 |\n\n",
+        "```\n",
+        "def f(x):\n",
+        "    return  x\n",
+        "```\n",
+        "- one",
+    ]
+    units = [{"start": 0, "end": len(lines), "document": 1, "text": ""}]
+    words = [word(n, text, "memory", 0.1) for n, text in enumerate(["So:", "\n\n```", "\n  x", "  =", " 1", "\n```"])]
+    answer = {
+        "tokens": [one["text"] for one in words],
+        "words": words,
+        "sentences": [],
+        "probabilities": [1.0] * 6,
+        "matrix": {},
+    }
+    result = made_up(prompt={"tokens": lines, "documents": units}, **answer).result
+    (file := tmp_path / "answer.html").write_text(answer_page(result, "Where?"), encoding="utf-8")
+    with somebody_else(page) as page:
+        page.goto(f"file://{file}")
+        rows = page.locator(".line.row .cells")
+        cells = [[cell.strip() for cell in row.locator("span:visible").all_inner_texts()] for row in rows.all()]
+        assert cells == [["city", "people"], ["Oslo", "700,000"]]
+        left = [[cell.bounding_box()["x"] for cell in row.locator("span:visible").all()] for row in rows.all()]
+        assert left[0] == left[1]  # in columns
+        assert rows.first.evaluate("row => row.classList.contains('ruled')")
+        code = page.locator(".line.code .text").filter(has_text="return")
+        assert code.inner_text() == "return  x\n```"  # signs belong to what is before
+        assert code.evaluate("text => getComputedStyle(text).marginInlineStart !== '0px'")
+        assert page.locator(".line.item").inner_text().startswith("- one")
+        assert page.locator(".said").evaluate("said => said.textContent.trim()") == "So:```  x  = 1```"
+        assert "mono" in page.locator(".word.code").first.evaluate("word => getComputedStyle(word).fontFamily")
 
 
 def test_tokens_are_counted_while_one_types(address, page):

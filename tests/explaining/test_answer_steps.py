@@ -66,6 +66,23 @@ def test_sentences_are_left_out_of_documents_that_count_and_say_the_same_as_all(
     assert (bool(verdict["points"]), verdict["stands"], verdict["beats"]) == (True, None, None)
 
 
+def test_of_many_sentences_those_are_left_out_that_a_quick_explainer_names_and_the_sources_are_among_them(copying):
+    lines, answer = [" ".join(told(number) for number in range(3, 23))], f"{told(5)} {told(17)}"
+    few, every = (of_copier(copying, lines, answer, thrifty=only) for only in (True, False))
+    some, all_of_them = (one.generated.matrices[SENTENCE] for one in (few, every))
+    named = few.generated.named(["attn"])
+    assert {2, 14} <= named
+    assert len(all_of_them.units) == 20
+    assert len(some.units) == min(20, len(named) + answer_steps.COMPARED) < 20
+    same = [all_of_them.units.index(unit) for unit in some.units]
+    assert named <= set(same)
+    np.testing.assert_allclose(some.values, all_of_them.values[same], atol=1e-5)
+    for number in (5, 17):
+        verdicts = [one.select(f"Value{number}").verdict() for one in (few, every)]
+        assert verdicts[0]["points"] == verdicts[1]["points"]
+        assert verdicts[0]["stands"]["holds"]
+
+
 def test_a_choice_that_was_not_left_out_is_counted_and_not_judged():
     sentences = [Unit(0, 4, "document 1"), Unit(4, 8, "document 2")]
     left_out = Matrix("sentence", (sentences[0],), np.ones((1, 2), np.float32), np.ones((1, 2), bool))
@@ -83,7 +100,7 @@ def test_a_random_level_has_each_text_once_and_few_texts_leave_it_to_the_neutral
     assert (one.drawn.shape == usual.drawn.shape and (one.drawn == usual.drawn).all()) == (texts < 10)
 
 
-@pytest.mark.parametrize(("spread", "draws"), [(0.0, answer_steps.FEW), (1e6, 19)])
+@pytest.mark.parametrize(("spread", "draws"), [(0.0, answer_steps.FEW_TEXTS), (1e6, 19)])
 def test_as_few_texts_are_drawn_as_leave_no_citation_open(copying, monkeypatch, spread, draws):
     """Their first draws are those of all texts."""
     monkeypatch.setattr(rules, "random_level", lambda sampled, documents: (1.0, spread))

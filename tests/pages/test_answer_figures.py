@@ -11,6 +11,7 @@ import pytest
 
 from heval_core.figures.answer import GREY, HUES, answer_card, answer_drawing, answer_page, on_card
 from heval_core.figures.answer_changes import Change, compared, side_by_side
+from heval_core.ui.own_prompts import OwnPrompt
 from tests.pages.whole_answers import made_up, word
 
 
@@ -86,6 +87,25 @@ def test_without_a_document_the_words_that_change_are_marked_and_whether_bars_ha
         prompt={"tokens": ["One", ".\n", "Two.", "\nThree", "."], "documents": [{"start": 0, "end": 5}]}, matrix={}
     ).result
     assert [Change(0, place).applied(lines) for place in (0, 1)] == ["Two.\nThree.", "One.\n\nThree."]
+
+
+def test_another_question_is_asked_and_no_word_is_said_to_rest_on_it():
+    before, other = made_up().result, Change(None, text=" Why? ")
+    assert (other.location, other.title, other.applied(before)) == ("question", "With another question", "Why?")
+    assert OwnPrompt("m", ("One.",), "Who?", (), "auto").changed(None, "Why?").question == "Why?"
+    found = compared(before, made_up(words=[word(0, " Nothing", "memory", 0.1)]).result, other)
+    assert found.said == "4 of 4 words changed."
+    assert compared(before, before, other).said == "The answer stays the same, word for word."
+
+
+def test_lines_of_an_answer_and_of_documents_keep_what_they_are():
+    table = ["| a |", " b |", "\n", "|---|---|", "\n", "| 1 | 2 |", "\n\n", "    x = 1", "\n", "- Lisbon"]
+    words = [word(at, text, "memory", 0.1) for at, text in enumerate(("So:", "\n\n- one", "\n  two"))]
+    said = {"tokens": [one["text"] for one in words], "probabilities": [0.5] * 3, "sentences": [], "matrix": {}}
+    prompt = {"tokens": table, "documents": [{"start": 0, "end": len(table)}]}
+    drawn = answer_drawing(made_up(prompt=prompt, words=words, **said).result)
+    assert drawn.documents[0].looks == (("row", 0), ("row", 0), ("code", 4), ("item", 0))
+    assert [(one.breaks, one.look, one.space) for one in drawn.words] == [(0, "", ""), (2, "item", ""), (1, "", "  ")]
 
 
 @pytest.mark.parametrize(("change", "text", "source"), [

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from heval_core.lm.installed import installed_models
-from heval_core.ui import own_answer, own_draft, own_prompts, own_requests, sidebar
+from heval_core.ui import own_answer, own_draft, own_prompts, own_requests, prompt_options, sidebar
 from tests.pages.opening import finished, open_form, open_page, ran, send, text_of, under_way
 from tests.pages.whole_answers import ASKED, made_up, over
 
@@ -45,6 +45,15 @@ def test_the_form_sends_what_it_holds(sent, monkeypatch):
     app.sidebar.radio(key="own_dtype").set_value("bfloat16").run()
     send(app)
     assert (sent[-1]["answer"], sent[-1]["dtype"]) == ("In Iceland.", "bfloat16")
+
+
+@pytest.mark.parametrize(("here", "model", "dtype"), [
+    (True, "SmolLM2-135M-Instruct.Q4_1", "bfloat16"), (True, "demo-gpt2", "float32"),
+    (False, "SmolLM2-135M-Instruct.Q4_1", "float32"),
+])  # fmt: skip
+def test_a_model_that_says_the_same_in_bfloat16_computes_in_it_where_the_processor_has_it(monkeypatch, here, model, dtype):
+    monkeypatch.setattr(prompt_options, "has_bfloat16", lambda: here)
+    assert prompt_options.usual_dtype(model) == dtype
 
 
 @pytest.mark.parametrize(("words", "offered"), [(20, []), (100, [sidebar.SCREENED]), (300, [sidebar.SCREENED])])
@@ -215,6 +224,10 @@ def test_an_answer_stays_while_more_is_asked_of_it(sent, monkeypatch):
     assert asked.known == result  # until there is more
     ticket = over(ahead=[], progress=["attnlrp done"], request=sent[0])
     assert own_answer.status_of(ticket)["text"].startswith("1 of 1 steps.")
+    ticket.progress = ["level done", "level done", "now level"]
+    assert own_answer.status_of(ticket)["text"].startswith(
+        "Now: the random level, of texts about something else: 11 to 15 of at most 20. "
+    )
     ticket.over.clear()
     own_answer._answer({"what": "method", "about": "cgim"}, ASKED, result, own_requests.OwnRequest(ASKED, ticket))
     assert len(sent) == 1  # it would take the place of what is computed

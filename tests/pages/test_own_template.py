@@ -102,14 +102,16 @@ def untimed(answer):
     return replace(answer, generated=replace(answer.generated, matrix=matrix, verdicts={}))
 
 
+LISBON = {
+    "documents": ["According to a world atlas: The capital of Kenya is Lisbon.", "It has two wells."],
+    "question": "What is the capital of Kenya?",
+}
+
+
 @pytest.mark.slow
 def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_it(chatty):
     loaded: dict = {}
-    request = asdict(ASKED) | {"op": "answer", "model": str(chatty), "template": TEMPLATE, "explainers": ["attn"]}
-    request |= {
-        "documents": ["According to a world atlas: The capital of Kenya is Lisbon.", "It has two wells."],
-        "question": "What is the capital of Kenya?",
-    }
+    request = asdict(ASKED) | {"op": "answer", "model": str(chatty), "template": TEMPLATE, "explainers": ["attn"]} | LISBON
     heard: list = []
     sent: list = []
     first = served(request, loaded, heard, sent)
@@ -139,6 +141,19 @@ def test_the_worker_goes_on_with_an_answer_and_tells_what_it_knows_as_it_knows_i
     (one,) = part.generated.matrix["cgim"].parts  # its whole sentence is known, and one token of it is asked about
     assert (one.start, one.end) == (0, 1)
     assert part.generated.matrix["cgim"].values == before.generated.matrix["cgim"].values
-    coarse = served(request | {"dtype": "bfloat16"}, loaded, heard)
+
+
+@pytest.mark.slow
+def test_what_needs_float32_is_computed_in_it_where_the_rest_is_in_bfloat16(chatty):
+    request = asdict(ASKED) | {"op": "answer", "model": str(chatty), "template": TEMPLATE} | LISBON
+    request |= {"dtype": "bfloat16", "explainers": ["mechlight", "attn"]}
+    loaded: dict = {}
+    heard: list = []
+    coarse = served(request, loaded, heard)
+    steps = [text for text in heard if text in ("now attn", "now before", "now mechlight", "loading the model")]
+    assert steps == ["loading the model", "now attn", "now before", "loading the model", "now mechlight"]
+    assert {"attn", "mechlight"} <= coarse.generated.matrix.keys()
+    assert coarse.generated.refused == {}
     assert list(coarse.generated.notes) == ["Computed in bfloat16, which is coarser than float32: small scores may differ."]
-    assert "loading the model" in heard
+    again = served(request | {"more": ["mechlight"], "before": coarse}, loaded)
+    assert again.generated.matrix["mechlight"].values == coarse.generated.matrix["mechlight"].values

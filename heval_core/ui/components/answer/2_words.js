@@ -42,7 +42,9 @@ function drawWords(data, act) {
       if (word.breaks) (line.childElementCount ? line : made).append(element("span", word.breaks > 1 ? "break paragraph" : "break"));
       const one = button("", word.text.trim(), false, null);
       having(one, { "data-start": word.start, "data-end": word.end, tabindex: -1, "aria-label": said(data, word), title: said(data, word) });
-      line.append(...barred(one, word));
+      const [space, drawn] = barred(one, word);
+      if (word.look) one.classList.add(word.look);
+      line.append(word.breaks || word.look === "code" || word.look === "row" ? element("span", "gap", word.space) : space, drawn);
     }
     if (sentence.citations && data.documents.length) line.append(...drawCitations(data, sentence, number, act));
     line.append(...(sentence.nowhere ?? []).map((lacks) => element("span", "cite wrong", lacks)));

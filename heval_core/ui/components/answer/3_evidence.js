@@ -64,24 +64,25 @@ function drawDocuments(data, method, chosen, act) {
     const block = element("section", `document ${hueOf(number)}`), head = element("p", "head");
     head.append(element("b", "", `document ${number + 1}`), ...(document.name ? [element("span", "", document.name)] : []));
     if (mine?.document === number) head.append(mine.place === null ? "first choice" : `first choice: its sentence ${mine.place + 1}`);
-    if (sentences.some((one) => one.document === number && one.value === null) && data.words.some((one) => one.said_before !== null)) head.append(having(element("span", "", "not needed: no more than chance"), { title: "Without it no word and no sentence of the answer loses more than by a text about something else: its sentences were not left out." }));
+    const left = sentences.filter((one) => one.document === number && one.value === null).length, over = !data.status && data.sentences.some((one) => one.citations);
+    if (left && over && left === document.sentences.length) head.append(having(element("span", "", "not needed: no more than chance"), { title: "Without it no word and no sentence of the answer loses more than by a text about something else: its sentences were not left out." }));
+    else if (left && over) head.append(having(element("span", "", `${left} of ${document.sentences.length} sentences not left out`), { title: "Of many sentences only those are left out that a quick explainer puts among the first three, and five to compare them with." }));
     if (known && number === 0) head.append(element("span", "unit", method.nats ? "nats lost" : "score"));
     block.append(head);
     document.sentences.forEach(([start, end], place) => {
       const own = sentences.find((one) => one.document === number && one.place === place), share = own ? Math.max(0, own.value) / largest : 0;
-      const line = element("div", "line"), text = having(element("span", "text"), { role: "button", tabindex: 0, dir: "auto", "data-at": `${number}.${place}` }); // a button cannot break over lines
+      const [look, indent] = document.looks[place], line = element("div", `line ${look}`), text = having(element("span", "text"), { role: "button", tabindex: 0, dir: "auto", "data-at": `${number}.${place}` }); // a button cannot break over lines
       text.onclick = () => act.source(number, place);
       text.onkeydown = (event) => { if (!["Enter", " "].includes(event.key)) return; event.preventDefault(); text.click(); };
       text.style.setProperty("--share", share.toFixed(3));
       if (mine && mine.document === number && mine.place === place) text.classList.add("first");
+      if (indent) text.style.marginInlineStart = `${indent}ch`;
+      const put = look === "row" ? cells(text) : (token, mark) => text.append(mark ? mark(token) : token);
       const last = end - [...data.tokens.slice(start, end)].reverse().findIndex((token) => token.trim()) - 1; // then white space
       for (let index = start; index <= Math.min(last, end - 1); index += 1) {
         const strength = tokens ? Math.max(0, tokens[index]) / strongest : 0;
         const word = index === last ? data.tokens[index].trimEnd() : data.tokens[index], token = index === start ? word.trimStart() : word;
-        if (strength < 0.12) { text.append(token); continue; }
-        const mark = element("i", "", token);
-        mark.style.setProperty("--share", strength.toFixed(2));
-        text.append(mark);
+        put(token, strength >= 0.12 && ((part) => { const mark = element("i", "", part); mark.style.setProperty("--share", strength.toFixed(2)); return mark; }));
       }
       const together = Boolean(sums) && method.unit === "token" && method.units.filter(([from, to]) => to - from === 1 && from >= start && from < end).length < end - start;
       text.classList.toggle("together", together);
@@ -94,6 +95,18 @@ function drawDocuments(data, method, chosen, act) {
     made.append(block);
   });
   return made;
+}
+
+// What puts tokens into the cells of a table's row. Behind its line there are only signs, such as the rule under a head.
+function cells(text) {
+  let cell = text, behind = false;
+  return (token, mark) => token.split(/([|\t\n])/).forEach((part) => {
+    behind ||= part === "\n";
+    text.classList.toggle("ruled", behind);
+    if (behind || !part) return;
+    if (part === "|" || part === "\t") { text.classList.add("cells"); cell = element("span"); text.append(cell); }
+    else if (part.trim() || cell.childNodes.length) cell.append(mark ? mark(part) : part);
+  });
 }
 
 // (prompt tokens,) what each token has. Of tokens that were scored only together nothing is said.
@@ -128,21 +141,29 @@ function drawMatrix(data, chosen, act) {
   return element("div", "matrix", title, element("div", "scroll", table));
 }
 
-function drawTry(data, source, act) {
+function drawTry(data, source, asking, act) {
   if (data.static || data.given || !data.documents.length) return element("div");
   const without = (number) => data.without?.document === number && data.without.sentence === null;
   const units = data.documents.map((_, number) => button("", number ? String(number + 1) : "document 1", without(number), () => act.change({ document: number })));
-  const edit = source ? drawEdit(data, source, act) : element("p", "hint", "Or click a sentence of a document, to change it or leave it out.");
-  return element("div", "try", element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), element("div", `units${units.length > 6 ? " many" : ""}`, ...units), edit);
+  const other = button("ask", "Another question", asking, () => act.asking()), hint = "Or click a sentence of a document, to change it or leave it out.";
+  const edit = asking ? drawQuestion(data, act) : source ? drawEdit(data, source, act) : element("p", "hint", hint);
+  return element("div", "try", element("h2", "", "Try without"), element("p", "", "Writes the answer again, before and after side by side."), element("div", `units${units.length > 6 ? " many" : ""}`, ...units), other, edit);
 }
+
+// A text that can be changed, with what is done then.
+function drawChange(title, text, change, ...more) {
+  const typed = having(element("textarea", "", text), { rows: 3, "aria-label": title, dir: "auto" });
+  const changed = () => { const now = typed.value.trim(); if (now && now !== text) change(now); else typed.focus(); };
+  return element("div", "edit", element("p", "", title), typed, element("div", "units", button("", "Try it changed", null, changed), ...more));
+}
+
+const drawQuestion = (data, act) => drawChange("The question", data.question, (text) => act.change({ document: null, text }));
 
 // The sentence that was clicked: what is typed stands in its place.
 function drawEdit(data, [document, place], act) {
   const [start, end] = data.documents[document].sentences[place], own = data.tokens.slice(start, end).join("").trim();
-  const text = having(element("textarea", "", own), { rows: 3, "aria-label": `Sentence ${place + 1} of document ${document + 1}` });
-  const changed = () => { if (text.value.trim() !== own) act.change({ document, sentence: place, text: text.value.trim() }); else text.focus(); };
-  const row = element("div", "units", button("", "Try it changed", null, changed), button("", "without it", null, () => act.change({ document, sentence: place })));
-  return element("div", "edit", element("p", "", `Sentence ${place + 1} of document ${document + 1}`), text, row);
+  const without = button("", "without it", null, () => act.change({ document, sentence: place }));
+  return drawChange(`Sentence ${place + 1} of document ${document + 1}`, own, (text) => act.change({ document, sentence: place, text }), without);
 }
 
 // Before and after side by side, the words that changed marked.

@@ -6,14 +6,15 @@ const tryField = (root) => root.querySelector(".try textarea");
 
 class Answer {
   constructor(host) {
-    Object.assign(this, { host, data: null, view: { unit: "word", chosen: null, method: null }, sent: [], source: null, preview: null, dragged: null });
+    Object.assign(this, { host, data: null, view: { unit: "word", chosen: null, method: null }, sent: [], source: null, asking: false, preview: null, dragged: null });
     this.root = element("div", "answer");
     host.replaceChildren(this.root);
     this.act = {
       choose: (span) => this.choose(span),
       method: (key) => this.method(key),
       cite: (sentence, document) => { const { start, end } = this.data.sentences[sentence]; this.choose([start, end]); this.see(document); },
-      source: (document, place) => { this.source = this.source?.[0] === document && this.source[1] === place ? null : [document, place]; this.mark(); },
+      source: (document, place) => { this.source = this.source?.[0] === document && this.source[1] === place ? null : [document, place]; this.asking = false; this.mark(); },
+      asking: () => { Object.assign(this, { asking: !this.asking, source: null }); this.mark(); },
       change: (change) => this.ask("change", change),
       part: (key, part) => this.ask("method", key, { part }),
       against: (start) => this.ask("method", null, { against: start }),
@@ -34,7 +35,7 @@ class Answer {
     this.data = data;
     // A view that is no echo of what was told is another one: Back leads to it.
     const seen = viewed(data.view), echo = this.sent.indexOf(seen);
-    if (another || (echo < 0 && seen !== this.seen)) Object.assign(this, { view: { unit: another ? "word" : this.view.unit, chosen: null, method: null, ...data.view }, source: null, preview: null });
+    if (another || (echo < 0 && seen !== this.seen)) Object.assign(this, { view: { unit: another ? "word" : this.view.unit, chosen: null, method: null, ...data.view }, source: null, asking: false, preview: null });
     Object.assign(this, { seen, sent: this.sent.slice(echo + 1) });
     if (this.view.chosen && !wordsIn(data, this.view.chosen).length) this.view.chosen = null; // of another answer
     if (!data.methods.some((method) => method.key === this.view.method)) this.view.method = data.methods.find((method) => method.values)?.key ?? data.methods[0]?.key ?? null;
@@ -77,25 +78,28 @@ class Answer {
     if (!span || event.button) return;
     const [from, to] = this.view.chosen ?? span;
     if (event.shiftKey && this.view.chosen) { this.choose([Math.min(from, span[0]), Math.max(to, span[1])]); return; }
-    this.dragged = span;
     document.addEventListener("mouseup", () => { this.dragged = null; }, { once: true });
-    // Words that are drawn again between two clicks are others to the browser, which then knows of no double click.
-    const again = this.gripped?.start === span[0] && event.timeStamp - this.gripped.at < 500, sentence = again && sentenceAt(this.data, span[0]);
+    // Words that are drawn again between two clicks are others to the browser, which may then know of no double click. What it
+    // counts as two comes first: on a slow machine the two lie further apart.
+    const again = this.gripped?.start === span[0] && (event.detail > 1 || event.timeStamp - this.gripped.at < 500), sentence = again && sentenceAt(this.data, span[0]);
     this.gripped = { start: span[0], at: event.timeStamp };
     const same = this.view.chosen && from === span[0] && to === span[1];
-    this.choose(sentence ? [sentence.start, sentence.end] : same && !again ? null : span);
+    // What a drag goes on from: words that are drawn anew under a button that is held down are no drag to another one.
+    this.dragged = sentence ? [sentence.start, sentence.end] : same && !again ? null : span;
+    this.choose(this.dragged);
   }
 
   over(event) {
     const span = this.spanOf(event.target);
     if (!this.dragged) { this.show(span); return; }
     if (!span || !event.buttons) return;
-    this.choose([Math.min(this.dragged[0], span[0]), Math.max(this.dragged[1], span[1])]);
+    const drawn = [Math.min(this.dragged[0], span[0]), Math.max(this.dragged[1], span[1])];
+    if (String(drawn) !== String(this.view.chosen)) this.choose(drawn);
   }
 
   draw() {
     const { data, act, root } = this, held = root.contains(this.host.getRootNode().activeElement) ? this.spanOf(this.host.getRootNode().activeElement) : null;
-    const typed = this.edited === String(this.source) ? tryField(root)?.value : undefined, place = Object.values(this.parts ?? {}).map(placeOf).find(Boolean);
+    const typed = this.edited === this.editing ? tryField(root)?.value : undefined, place = Object.values(this.parts ?? {}).map(placeOf).find(Boolean);
     const units = ["word", "sentence"].map((unit) => button("", unit, this.view.unit === unit, () => { this.view.unit = unit; this.draw(); }));
     const top = element("div", "top", legend(data), element("span", "note", "bar: nats lost without its document"), element("div", "units", ...units));
     this.words = drawWords(data, act);
@@ -127,10 +131,12 @@ class Answer {
     const drawn = { read: readOut(data, painter, chosen, act), methods: drawMethods(data, this.view, chosen, act), checks: drawChecks(data, painter, chosen), documents: drawDocuments(data, painter, chosen, act), matrix: drawMatrix(data, chosen, act) };
     for (const [name, made] of Object.entries(drawn)) redraw(parts[name], made);
     // What is typed there must outlive a hover.
-    if (this.edited === String(this.source)) return;
-    this.edited = String(this.source);
-    parts.tried.replaceChildren(drawTry(data, this.source, act));
+    if (this.edited === this.editing) return;
+    this.edited = this.editing;
+    parts.tried.replaceChildren(drawTry(data, this.source, this.asking, act));
   }
+
+  get editing() { return this.asking ? "question" : String(this.source); }
 
   see(document) { this.parts.documents.querySelectorAll(".document")[document]?.scrollIntoView({ block: "nearest" }); }
 
