@@ -1,6 +1,7 @@
 """HEval: which highlight explanations tell the truth about where a language model's answer came from.
 
-`explain` explains one prompt, in a notebook for instance, `explain_answer` a whole answer (`heval_core/explaining/api.py`);
+`explain` explains one prompt, in a notebook for instance, `explain_answer` a whole answer (`heval_core/explaining/api.py`),
+`trace` a log of somebody's answers (`log_trace.py`);
 beside them stand the records that they give, and the metrics' formulas. `dir(heval_core)` lists them. Import it before torch,
 whose threads read how they shall wait when it is loaded: `wait_passively` says so.
 """
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # editors and type checkers see them; importing the package costs nothing
     from heval_core.explaining.answer import Answer
     from heval_core.explaining.api import Explanation, explain, explain_answer
+    from heval_core.explaining.log_trace import LogTrace, trace
     from heval_core.metrics import (
         aopc,
         group_rank_margin,
@@ -27,11 +29,11 @@ if TYPE_CHECKING:  # editors and type checkers see them; importing the package c
 __version__ = "0.1.0"
 __all__ = [
     "Answer", "AnswerSentence", "AnswerWord", "Attribution", "Behaviour", "Bounds", "Citation", "Explanation", "Fact",
-    "HEvalError", "Instance", "Passage", "Span", "TokenisedPrompt", "aopc", "explain", "explain_answer",
-    "group_rank_margin", "instance_rank_margin", "mdl", "nmutinf", "rank_at_k", "reciprocal_rank",
+    "HEvalError", "Instance", "LogTrace", "Passage", "Span", "TokenisedPrompt", "aopc", "explain", "explain_answer",
+    "group_rank_margin", "instance_rank_margin", "mdl", "nmutinf", "rank_at_k", "reciprocal_rank", "trace",
 ]  # fmt: skip
 # Where they stand, from the first that has a name on; they are imported when they are asked for.
-_MODULES = ("records", "records.whole_answers", "metrics", "explaining.api", "explaining.answer")
+_MODULES = ("records", "records.whole_answers", "metrics", "explaining.api", "explaining.answer", "explaining.log_trace")
 
 
 def wait_passively() -> None:

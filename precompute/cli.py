@@ -1,6 +1,6 @@
 """The command line, `heval` where the package is installed, else `python -m precompute`.
 
-Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 3 rows of a log failed, 130 interrupted.
 """
 
 import argparse
@@ -19,7 +19,7 @@ COMMANDS = {
     "grid": ("plan", "run"),
     "store": ("status", "verify", "publish", "export", "report"),
     "layouts": ("layouts", "conditions"),
-    **{name: (name,) for name in ("open", "datasets", "models", "fit", "board", "explain", "citations")},
+    **{name: (name,) for name in ("open", "datasets", "models", "fit", "board", "explain", "trace", "citations")},
 }
 
 EXAMPLES = """\
@@ -27,9 +27,9 @@ EXAMPLES = """\
 {prog} run --grid smoke --store mine && {prog} publish --store mine
 {prog} open mine
 
-Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 130 interrupted."""
+Exit codes: 0 done, 1 some shards failed (the rest is kept), 2 wrong usage, 3 rows of a log failed, 130 interrupted."""
 # What is finished of these stays where they are interrupted.
-KEEPING = ("run", "board", "citations")
+KEEPING = ("run", "board", "trace", "citations")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

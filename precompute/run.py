@@ -7,7 +7,7 @@ killed run or a full disk costs the tasks that were running, and nothing that wa
 import dataclasses
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,13 @@ from precompute.highlights import Highlights
 from precompute.messages import say, say_progress, shows_bars
 from precompute.pair import Problems, pairs, with_fits
 from precompute.task import Task, missing_from, now
+from precompute.trace import TraceOptions, Traces
 from precompute.worker import Done, Executor, Loading, Local
 
 MakeExecutor = Callable[[Loading], Executor]
 GridOrStudy = Grid | Study
 # Tasks that belong together: of a model and a dataset, or of all citations.
-StudyPart = Highlights | Citations
+StudyPart = Highlights | Citations | Traces  # of the last there is one
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Outcome:
     stopped: str = ""
 
 
-def run(request: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
+def run(request: GridOrStudy | TraceOptions, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
     """Compute and store what is missing.
 
     Raises HEvalError for wrong options or a wrong store, before anything is loaded. A model that cannot load, a record, an
@@ -68,7 +69,7 @@ def run(request: GridOrStudy, folder: Path, make_executor: MakeExecutor = Local)
         return _Driver(with_fits(request, folder), store, make_executor).go()
 
 
-def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[StudyPart]:
+def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Iterator[Highlights | Citations]:
     """Yield what is planned together. problems: hears of what cannot be read or had."""
     if isinstance(request, Study):
         yield from citations_of(request, store, problems)
@@ -76,10 +77,12 @@ def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Ite
         yield from (Highlights(pair, store) for pair in pairs(request, store, problems))
 
 
-def _loading_of(request: GridOrStudy, store: ShardStore) -> Loading:
+def _loading_of(request: GridOrStudy | TraceOptions, store: ShardStore) -> Loading:
     how = request.device, request.dtype, request.batch_tokens
     if isinstance(request, Study):
         return Loading(*how, answers=store.folder / ANSWERS)
+    if isinstance(request, TraceOptions):
+        return Loading(*how)
     return Loading(*how, custom=request.custom, fits=request.fits)
 
 
@@ -127,7 +130,7 @@ class Schedule:
 
 
 class _Driver:
-    def __init__(self, request: GridOrStudy, store: ShardStore, make_executor: MakeExecutor):
+    def __init__(self, request: GridOrStudy | TraceOptions, store: ShardStore, make_executor: MakeExecutor):
         self.request, self.store, self.make_executor = request, store, make_executor
         self.outcome = Outcome()
         self.bar = tqdm(total=0, unit="shard", disable=not shows_bars())
@@ -159,12 +162,17 @@ class _Driver:
 
     def _plan(self) -> None:
         noted: set[str] = set()
-        for part in parts_of(self.request, self.store, self):
+        for part in self._parts():
             self.outcome.failed += part.note(noted)
             schedule = Schedule(part, self.store)
             self.schedules.append(schedule)
             self.outcome.already_done += len(schedule.planned) - len(schedule.missing)
             self._note_plan(schedule)
+
+    def _parts(self) -> Iterable[StudyPart]:
+        if isinstance(self.request, TraceOptions):
+            return [Traces(self.request, self.store)]
+        return parts_of(self.request, self.store, self)
 
     def _note_plan(self, schedule: Schedule) -> None:
         """Write the events that `status` reads: what is planned, by model, dataset, regime and technique; and note its

@@ -112,13 +112,15 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "ui": "citations evaluation figures lm.installed metrics plugins present present.html prompt_service prompting records "
         "statistics store",
     "precompute":
-        "citations datasets evaluation explaining figures lm lm.installed plugins present prompting records regimes report "
-        "statistics store techniques texts",
+        "citations datasets evaluation explaining figures lm lm.installed logs plugins present prompting records regimes "
+        "report statistics store techniques texts",
     "report": "evaluation figures metrics plugins present present.html records store",
     "prompt_service": "explaining lm plugins records",
     "heval_core": "explaining metrics records",
     "explaining":
-        "citations datasets explainers figures lm metrics plugins present.html prompting records regimes statistics texts",
+        "citations datasets explainers figures lm logs metrics plugins present.html prompting records regimes statistics "
+        "texts",
+    "logs": "datasets figures present present.html records statistics store texts",
     "figures": "citations evaluation metrics plugins present present.html prompting records statistics texts",
     "evaluation": "citations metrics plugins prompting records statistics store techniques",
     "store": "citations records statistics",

@@ -1,8 +1,8 @@
 """Explains a whole answer step by step: each time all that is known so far, so that it can be shown at once, and left.
 
 The order is that of what a reader asks and of what it costs: the answer as it is written; each document left out; explainers
-that take a pass or two over all words; the random level; sentences left out, of one document after the other; what the answer
-had already said; every other explainer.
+that take one pass more for all words; the random level; those that take a few passes; sentences left out, of one document
+after the other; what the answer had already said; every other explainer.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ COLUMNS = ("token", "sentence")
 FEWEST = 10  # different texts of which a random level is made
 # Where more sentences than this would be left out, those are that quick explainers name, and so many others to compare with.
 FEW_SENTENCES, COMPARED = 12, 5
-# An explainer of fewer passes, of all words together, comes before what is left out sentence by sentence.
-QUICK = 6
+# An explainer of fewer passes, of all words together, comes before the random level, and before sentences.
+ONE_PASS, QUICK = 2, 6
 NOW = "now "
 _Work = Callable[[Generated, Target], Iterator[Generated]]
 
@@ -76,8 +76,8 @@ def answer_steps(
     lm: LanguageModel, prompt: TokenisedPrompt, question: str, explainers: Iterable[Method], wanted: Wanted
 ) -> Iterator[tuple[str, Generated]]:
     """Yield (step, all that is known) when a step is done: `token` for each token as it is written, `document`, the keys of
-    QUICK explainers, `level` for each few texts, `sentence` for each document, `before`, and every other explainer's key.
-    Before a step that takes time comes `now STEP`.
+    ONE_PASS explainers, `level` for each few texts, those of QUICK ones, `sentence` for each document, `before`, and every
+    other explainer's key. Before a step that takes time comes `now STEP`.
 
     Whoever asks for no more ends it: nothing is computed ahead. An explainer that cannot explain it is named in `refused`.
     Raises HEvalError for an empty or too long prompt, and where there is no answer (`writing`).
@@ -91,27 +91,31 @@ def answer_steps(
     generated, target = finished(generated)
     left_out = (DOCUMENT, SENTENCE) if generated.documents else ()
     others = [explainer for explainer in able if explainer.key not in left_out]
-    quick = [explainer for explainer in others if _is_quick(explainer, len(prompt.ids))]
-    plan: list[tuple[str, _Work]] = [
-        ("document", _without_documents),
-        *((explainer.key, partial(_by, explainer)) for explainer in quick),
-        *(
-            (("level", _random_level), ("sentence", partial(_without_sentences, [one.key for one in quick])))
-            if generated.documents
-            else ()
-        ),
-        *((("before", _without_earlier),) if wanted.earlier else ()),
-        *((explainer.key, partial(_by, explainer)) for explainer in others if explainer not in quick),
-    ]
+    first_ones, quick = ([one for one in others if _takes_under(most, one, len(prompt.ids))] for most in (ONE_PASS, QUICK))
+    naming, plan = [one.key for one in quick], list[tuple[str, _Work]]()
+
+    def asked_of(some: Iterable[Method]) -> None:
+        """Plan some explainers, in their order, unless they are planned."""
+        planned = [step for step, _ in plan]
+        plan.extend((one.key, partial(_by, one)) for one in some if one.key not in planned)
+
+    plan.append(("document", _without_documents))
+    asked_of(first_ones)
+    plan += [("level", _random_level)] if generated.documents else []
+    asked_of(quick)
+    plan += [("sentence", partial(_without_sentences, naming))] if generated.documents else []
+    plan += [("before", _without_earlier)] if wanted.earlier else []
+    asked_of(others)
     for step, work in plan:
         yield f"{NOW}{step}", generated
         for known in work(generated, target):
             yield step, (generated := known)
 
 
-def _is_quick(explainer: Method, tokens: int) -> bool:
+def _takes_under(passes: float, explainer: Method, tokens: int) -> bool:
+    """Return whether an explainer explains all words together in fewer passes."""
     try:
-        return columns_of(explainer) == "token" and explainer.cost(tokens).tokens < QUICK * tokens
+        return columns_of(explainer) == "token" and explainer.cost(tokens).tokens < passes * tokens
     except HEvalError:
         return True  # it says so at once
 

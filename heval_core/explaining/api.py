@@ -82,7 +82,7 @@ def explain(
     """
     check_options(match, target, template, dtype)
     request = request_of(question, context, context_answer, memory_answer)
-    chosen, lm = methods_of(explainers), _language_model(model, tokenizer, device, dtype)
+    chosen, lm = methods_of(explainers), language_model(model, tokenizer, device, dtype)
     from heval_core.explaining.pipeline import explain_request
 
     with lm.asked_in(template), _progress(lm, request, chosen, None, say):
@@ -122,7 +122,7 @@ def explain_answer(
     """
     check_options(template=template, dtype=dtype, generate=generate, answer=answer)
     request = request_of(question, context, answer=answer)
-    chosen, lm = methods_of(explainers), _language_model(model, tokenizer, device, dtype)
+    chosen, lm = methods_of(explainers), language_model(model, tokenizer, device, dtype)
     from heval_core.explaining.answer import explained_answer
     from heval_core.explaining.whole_answer import WRITTEN, Wanted
 
@@ -166,7 +166,7 @@ def methods_of(explainers: str | Iterable[str] | None) -> list[protocols.Method]
     return list({method.key: method for method in methods}.values())
 
 
-def _language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> LanguageModel:
+def language_model(model: Any, tokenizer: Any, device: str, dtype: str) -> LanguageModel:
     """Return the model, loaded or wrapped if necessary. Raises HEvalError for a model in memory without a tokenizer, and for
     what would be ignored."""
     from heval_core.lm.faults import plain

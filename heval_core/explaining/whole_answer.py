@@ -30,7 +30,7 @@ DOCUMENT, SENTENCE = "document", "document(unit=sentence)"
 
 WRITTEN = 60  # tokens of an answer, unless another number is asked for
 COMPARES = "cgim"  # a word with its rival
-NAMED = 3  # sentences that an explainer names for one of the answer
+NAMED = 4  # sentences that an explainer names for one of the answer
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,13 @@ class Generated:
 
     def named(self, explainers: Iterable[str]) -> set[int]:
         """Return the numbers of those of the documents' sentences that an explainer puts among the NAMED first for a sentence
-        of the answer, or first for a word."""
+        of the answer."""
         sentences = set[int]()
         for key in explainers:
             scores = self.matrices[key].within(self.sentences, "sentence").values
-            for spans, most in ((self.written.sentences, NAMED), (self.written.words, 1)):
-                for span in spans:
-                    ordered = np.argsort(-scores[:, span.start : span.end].sum(1), kind="stable")
-                    sentences.update(ordered[:most].tolist())
+            for span in self.written.sentences:
+                ordered = np.argsort(-scores[:, span.start : span.end].sum(1), kind="stable")
+                sentences.update(ordered[:NAMED].tolist())
         return sentences
 
     @property

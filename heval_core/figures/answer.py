@@ -175,13 +175,13 @@ def sentences_of(tokens: Sequence[str], document: NamedSpan) -> tuple[tuple[int,
 
 
 def _document(answer: WholeAnswer, document: NamedSpan) -> DrawnDocument:
-    """Draw a document. A sentence that begins a line has its indentation."""
+    """Draw a document. A sentence that begins a line has its indentation; what is before the first is the prompt's."""
     text_lines, looks, spans = lines(document.text(answer.tokens)), [], sentences_of(answer.tokens, document)
     for start, end in spans:
         text = "".join(answer.tokens[start:end])
         begin = len("".join(answer.tokens[document.start : start])) + len(text) - len(text.lstrip())
         line = line_at(text_lines, begin)
-        looks.append((line.look, line.indent if begin <= line.start + line.indent else 0))
+        looks.append((line.look, line.indent if line.start > 0 and begin <= line.start + line.indent else 0))
     return DrawnDocument(spans, tuple(looks), document.name or None)
 
 

@@ -80,6 +80,20 @@ QUOTED = ShardKind(
     ("scores.list.element",),
     beside=True,
 )
+# A row of a log, as a model read it. answer: a `WholeAnswer` as JSON has it; read, unread: its passages' numbers, and why.
+TRACED = ShardKind(
+    "traced",
+    pa.schema(
+        [
+            *((name, TEXT) for name in ("model", "revision", "content")),
+            ("read", INTS),
+            *((name, TEXT) for name in ("unread", "answer", "problem")),
+            ("seconds", pa.float32()),
+        ]
+    ),
+    ("model", "content"),
+    of_regime=False,
+)
 MEMORY = ShardKind("memory", pa.schema([("question", TEXT), ("ids", INTS), ("text", TEXT)]), ("question",), of_regime=False)
 SAMPLE = ShardKind("sample", pa.schema([("fact_id", TEXT)]), ("fact_id",))
 _REPLACED, _MEANS = ("instance_id", "explainer", "replacement"), ("comprehensiveness", "sufficiency")
@@ -125,5 +139,5 @@ RECOVERY = ShardKind(
     of_regime=False,
 )
 _EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, HEAD_NEED, SOURCE, FAITHFULNESS, FAITHFULNESS_PROTECTED)
-_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED)
+_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED, TRACED)
 KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, CLAIM, EXPLANATION, RECOVERY)}

@@ -22,8 +22,8 @@ LAYOUT = "own_template"
 TEMPLATE_TITLES = {CHAT: "chat", AUTO: "its own", "plain": "plain"}
 NAMED = "Each is the answer of the document in which it stands; one that stands in none is the model's memory."
 COARSE = "bfloat16 is faster on this processor, and coarser. MechLight and feature ablation are computed in float32."
-# Models whose answers were found to have the same sources in both (docs/answers.md).
-_AGREE = ("SmolLM2-135M-Instruct.Q4_1", "gemma-3-270m-q4_k_m")
+# Models whose answers have the same sources in both, and which are faster so (docs/answers.md).
+_AGREE = ("SmolLM2-135M-Instruct.Q4_1",)
 
 
 def keep() -> None:

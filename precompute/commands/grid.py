@@ -54,12 +54,25 @@ def add_plan_and_run(
     run = add_command(commands, "run", _run, run_help, store=True)
     for parser in (plan, run):
         parser.set_defaults(asked_of=asked_of, calibrate=True)
+    add_executor(run)
+    return plan, run
+
+
+def add_executor(run: argparse.ArgumentParser) -> None:
+    """Add the options of where a run's tasks are done."""
     run.add_argument("--executor", choices=["local", "ray"], default="local", help="where it runs: in this process, or on Ray")
     ray = run.add_argument_group("with --executor ray", argument_default=argparse.SUPPRESS)
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
     ray.add_argument("--workers", type=int, help="by default one per GPU; without GPUs, one per --cpus-per-worker CPUs")
     ray.add_argument("--cpus-per-worker", type=int, help="CPUs, and threads, of a worker without a GPU; 2 by default")
-    return plan, run
+
+
+def executor_of(options: argparse.Namespace) -> Any:
+    """Return what `add_executor`'s options ask for."""
+    of_ray = {"ray_address": "address", "workers": "workers", "cpus_per_worker": "cpus_per_worker"}
+    refuse(options, of_ray, "without --executor ray there is one worker, in this process.", options.executor == "local")
+    arguments = {argument: getattr(options, name) for name, argument in of_ray.items() if hasattr(options, name)}
+    return Local if options.executor == "local" else on_ray(**arguments)
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -75,10 +88,7 @@ def _plan(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     # Slurm and others end a job with SIGTERM; it stops the run as cleanly as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    of_ray = {"ray_address": "address", "workers": "workers", "cpus_per_worker": "cpus_per_worker"}
-    refuse(options, of_ray, "without --executor ray there is one worker, in this process.", options.executor == "local")
-    arguments = {argument: getattr(options, name) for name, argument in of_ray.items() if hasattr(options, name)}
-    executor: Any = Local if options.executor == "local" else on_ray(**arguments)
+    executor = executor_of(options)
     outcome = run(options.asked_of(options), options.store, executor)
     store = ShardStore(options.store)
     # A model that does not load was told when it did not.

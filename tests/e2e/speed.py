@@ -13,6 +13,7 @@ from typing import Any
 from heval_core.explaining.word_origins import neutral_sentences
 from heval_core.lm.loading import identify, tokenizer_of
 from heval_core.ui.own_prompts import OwnPrompt, packed
+from heval_core.ui.prompt_options import usual_dtype
 from tests.e2e.browser import explorer, page_of, settle, visit
 
 QUIET = 0.25  # how long `settle` sees nothing move
@@ -75,7 +76,8 @@ def answer(page: Any, url: str, name: str) -> None:
     documents = tuple(tokenizer.decode(ids[start : start + TOKENS]) for start in range(0, 3 * TOKENS, TOKENS))
     for round in ("loading the model", "loaded"):  # another question: what is kept would be there at once
         question = "What do the documents tell?" if round == "loaded" else "What do these documents tell?"
-        asked = OwnPrompt(model.key, documents, question, EXPLAINERS, MODELS[name], WRITTEN)
+        how = {"generate": WRITTEN, "dtype": usual_dtype(model.key)}
+        asked = OwnPrompt(model.key, documents, question, EXPLAINERS, MODELS[name], **how)
         visit(page, f"{url}/your_prompt?asked={packed(asked)}")
         page.get_by_role("button", name="Explain", exact=True).click()
         began, seen, words = time.perf_counter(), dict[str, float](), list[str]()

@@ -99,7 +99,7 @@ def test_another_question_is_asked_and_no_word_is_said_to_rest_on_it():
 
 
 def test_lines_of_an_answer_and_of_documents_keep_what_they_are():
-    table = ["| a |", " b |", "\n", "|---|---|", "\n", "| 1 | 2 |", "\n\n", "    x = 1", "\n", "- Lisbon"]
+    table = [" | a |", " b |", "\n", "|---|---|", "\n", "| 1 | 2 |", "\n\n", "    x = 1", "\n", "- Lisbon"]
     words = [word(at, text, "memory", 0.1) for at, text in enumerate(("So:", "\n\n- one", "\n  two"))]
     said = {"tokens": [one["text"] for one in words], "probabilities": [0.5] * 3, "sentences": [], "matrix": {}}
     prompt = {"tokens": table, "documents": [{"start": 0, "end": len(table)}]}

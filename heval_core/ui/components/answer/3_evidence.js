@@ -66,7 +66,7 @@ function drawDocuments(data, method, chosen, act) {
     if (mine?.document === number) head.append(mine.place === null ? "first choice" : `first choice: its sentence ${mine.place + 1}`);
     const left = sentences.filter((one) => one.document === number && one.value === null).length, over = !data.status && data.sentences.some((one) => one.citations);
     if (left && over && left === document.sentences.length) head.append(having(element("span", "", "not needed: no more than chance"), { title: "Without it no word and no sentence of the answer loses more than by a text about something else: its sentences were not left out." }));
-    else if (left && over) head.append(having(element("span", "", `${left} of ${document.sentences.length} sentences not left out`), { title: "Of many sentences only those are left out that a quick explainer puts among the first three, and five to compare them with." }));
+    else if (left && over) head.append(having(element("span", "", `${left} of ${document.sentences.length} sentences not left out`), { title: "Of many sentences only those are left out that a quick explainer puts among the first four, and five to compare them with." }));
     if (known && number === 0) head.append(element("span", "unit", method.nats ? "nats lost" : "score"));
     block.append(head);
     document.sentences.forEach(([start, end], place) => {
