@@ -39,6 +39,11 @@ def explorer() -> Path:
     return _PAGES if _PAGES.is_dir() else ROOT
 
 
+def traces_folder() -> Path:
+    """Return where traced logs lie; `HEVAL_TRACES` may name another folder."""
+    return Path(os.environ.get("HEVAL_TRACES") or data_folder("traces"))
+
+
 def short(path: Path) -> Path:
     """Return a path as one would type it here: without the working folder where it lies in that."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -5,10 +5,11 @@ from dataclasses import asdict
 import streamlit as st
 
 from heval_core.present.html import plain
-from heval_core.ui import address, frame, links, own_answer, own_menus, own_prompts, own_requests, sidebar
+from heval_core.ui import address, frame, links, logs, own_answer, own_menus, own_prompts, own_requests, sidebar
 from heval_core.ui.component import component
 
 TITLE = "What does this answer rest on?"
+TABS = {"one": "One answer", "log": "A log"}
 
 
 def page() -> None:
@@ -19,8 +20,13 @@ def page() -> None:
     saved = own_prompts.find(name) if name and not growing else None
     with st.container(horizontal=True, key="own_bar", vertical_alignment="center"):
         st.title(TITLE)
-        own_menus.draw(name, saved)
+        tab = address.one_of("Traced", list(TABS), "tab", hidden=True, titles=TABS)
+        if tab == "one":
+            own_menus.draw(name, saved)
     links.follow()
+    if tab == "log":
+        logs.draw()
+        return
     if pending is not None and not growing and pending.trouble:
         (st.info if pending.ticket.cancelled else st.error)(plain(pending.trouble))
     if pending is not None and growing:

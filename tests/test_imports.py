@@ -109,8 +109,8 @@ def imports_of(path: Path) -> set[str]:
 MAY_IMPORT = {part: set(others.split()) for part, others in {
     "app": "ui",
     "pages": "figures present present.html report store ui",
-    "ui": "citations evaluation figures lm.installed metrics plugins present present.html prompt_service prompting records "
-        "statistics store",
+    "ui": "citations evaluation figures lm.installed logs metrics plugins present present.html prompt_service prompting "
+        "records statistics store",
     "precompute":
         "citations datasets evaluation explaining figures lm lm.installed logs plugins present prompting records regimes "
         "report statistics store techniques texts",

@@ -6,20 +6,20 @@ One file that makes no request. A row's data is drawn when it is opened.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from heval_core.figures.answer import answer_drawing, resting
 from heval_core.logs.tables import MARKERS, LogMeasure, summary, worst_first
 from heval_core.logs.traced import TracedRow
-from heval_core.logs.traced_log import LogAbout
+from heval_core.logs.traced_log import LogAbout, notes
 from heval_core.present.html import digest, joined, render
 from heval_core.present.numbers import number, percent, so_many
 from heval_core.records.whole_answers import WholeAnswer
 
 # Rows that open in the file, the worst: others are in the table, and it says so.
-MOST_OPEN = 1_000
+MOST_OPEN = 200
 
 
 def log_report(about: LogAbout, rows: Sequence[TracedRow], answers: dict[int, WholeAnswer]) -> str:
@@ -31,7 +31,7 @@ def log_report(about: LogAbout, rows: Sequence[TracedRow], answers: dict[int, Wh
         "trace.html",
         about=about,
         sentence=headline(measures, rows),
-        notes=list(notes(about, rows, len(answers))),
+        notes=[*notes(about, rows), *_of_open(rows, len(answers))],
         measures=[_measure(measure) for measure in measures],
         rows=[_line(row, answers.get(row.row.number)) for row in shown],
         script=script,
@@ -51,27 +51,16 @@ def headline(measures: Sequence[LogMeasure], rows: Sequence[TracedRow]) -> str:
     return f"{resting} of {so_many(share.n, 'sentence')} {verb} on a passage ({between(share)})."
 
 
+def _of_open(rows: Sequence[TracedRow], opened: int) -> Iterator[str]:
+    """Say where not all rows open in the page."""
+    assessed = sum(row.assessed for row in rows)
+    if opened < assessed:
+        yield f"The worst {opened:,} of {assessed:,} rows open here; all are in the explorer and the tables."
+
+
 def between(measure: LogMeasure) -> str:
     """Write the interval of a share."""
     return f"95 % interval {percent(measure.low)} to {percent(measure.high)}"
-
-
-def notes(about: LogAbout, rows: Iterable[TracedRow], opened: int) -> Iterator[str]:
-    """Yield what has to be known beside the numbers."""
-    listed = list(rows)
-    if about.quick:
-        yield "Quick: nothing was compared with chance; a passage counts where a word rests on it."
-    implausible = sum(row.implausible for row in listed)
-    if implausible:
-        yield f"{so_many(implausible, 'answer')} {about.reader} would hardly give: it is no judge of them."
-    problems = sum(bool(row.problem) for row in listed)
-    if problems:
-        yield f"{so_many(problems, 'row')} not assessed: see the table."
-    if about.bad:
-        yield f"{so_many(len(about.bad), 'record')} of the log could not be read: {about.bad[0]}"
-    assessed = sum(row.assessed for row in listed)
-    if opened < assessed:
-        yield f"The worst {opened:,} of {assessed:,} rows open here; all are in the explorer and the tables."
 
 
 def _measure(measure: LogMeasure) -> dict[str, str]:

@@ -127,11 +127,11 @@ def _with_nowhere(row: TracedRow) -> tuple[int, int]:
 
 
 def worst_first(rows: Sequence[TracedRow]) -> list[TracedRow]:
-    """Order rows: those that have no trace, then by the share of sentences with a source, then by the weakest one's nats."""
+    """Order rows by the share of sentences with a source, then by the weakest one's nats; last those without a trace."""
 
     def key(row: TracedRow) -> tuple[float, ...]:
         weakest = row.weakest
         nats = weakest.passages[0].nats if weakest and weakest.passages else 0.0
-        return (row.share if row.share is not None else -1.0, nats, row.row.number)
+        return (row.share if row.share is not None else 2.0, nats, row.row.number)
 
     return sorted(rows, key=key)

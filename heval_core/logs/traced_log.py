@@ -19,14 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heval_core.logs.rows import LogPassage, LogRow
-from heval_core.logs.tables import row_record, sentence_records
+from heval_core.logs.tables import LogMeasure, row_record, sentence_records, summary
 from heval_core.logs.traced import TracedRow, traced
+from heval_core.present.numbers import so_many
 from heval_core.records import HEvalError
 from heval_core.records.whole_answers import WholeAnswer, read
 from heval_core.store.export import guarded
 from heval_core.store.shards import ShardStore
 
 LOG, ABOUT, ROWS, SENTENCES, REPORT, ANSWERS = "log.parquet", "trace.json", "rows", "sentences", "report.html", "answers"
+SUMMARY = "summary.json"
 NO_PASSAGES, NOT_READ = "it has no passages: not assessed", "not read yet"
 _COLUMNS = pa.schema([("number", pa.int32()), *((name, pa.string()) for name in ("id", "location", "question", "answer"))])
 _COLUMNS = _COLUMNS.append(pa.field("passages", pa.string())).append(pa.field("key", pa.string()))
@@ -38,7 +40,7 @@ _REAL = ("share_with_source", "order", "logprob", "logprob_without", "nats", "le
 
 @dataclass(frozen=True)
 class LogAbout:
-    """How a log was traced. name: of its file. writer: of the answers, as somebody names it, or "". bad: a line for each
+    """How a log was traced. name, path: of its file. writer: of the answers, as somebody names it, or "". bad: a line for each
     record that cannot be traced."""
 
     name: str
@@ -51,6 +53,7 @@ class LogAbout:
     dtype: str
     rows: int
     bad: tuple[str, ...] = ()
+    path: str = ""
 
     @property
     def who(self) -> str:
@@ -58,6 +61,18 @@ class LogAbout:
         return (
             f"read by {self.reader}, written by {self.writer}" if self.writer else f"read by {self.reader}, writer not named"
         )
+
+
+def notes(about: LogAbout, rows: Sequence[TracedRow]) -> list[str]:
+    """Return what has to be known beside the numbers."""
+    lines = ["Quick: nothing was compared with chance; a passage counts where a word rests on it."] if about.quick else []
+    if implausible := sum(row.implausible for row in rows):
+        lines.append(f"{so_many(implausible, 'answer')} {about.reader} would hardly give: it is no judge of them.")
+    if problems := sum(bool(row.problem) for row in rows):
+        lines.append(f"{so_many(problems, 'row')} not assessed: see the table.")
+    if about.bad:
+        lines.append(f"{so_many(len(about.bad), 'record')} of the log could not be read: {about.bad[0]}")
+    return lines
 
 
 def write_log(folder: Path, about: LogAbout, rows: Sequence[LogRow], keys: Mapping[str, str]) -> None:
@@ -84,14 +99,17 @@ def _whole(path: Path, write: Any) -> None:
 
 
 class TracedLog:
-    """A log in its folder. Raises HEvalError where there is none."""
+    """A log in its folder. Raises HEvalError where there is none, or it is broken."""
 
     def __init__(self, folder: Path):
         if not (folder / ABOUT).is_file():
             raise HEvalError(f"There is no traced log at {folder}.")
         self.folder, self.store = folder, ShardStore(folder)
-        content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        self.about = LogAbout(**content | {name: tuple(content[name]) for name in ("explainers", "bad")})
+        try:
+            content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            self.about = LogAbout(**content | {name: tuple(content[name]) for name in ("explainers", "bad")})
+        except (ValueError, KeyError, TypeError) as error:
+            raise HEvalError(f"{folder / ABOUT} is broken, or of another version; trace the log again.") from error
 
     @cached_property
     def _lines(self) -> pa.Table:
@@ -137,7 +155,21 @@ class TracedLog:
                 self._keep(one, answer)
         for name, lines in ((ROWS, of_rows), (SENTENCES, of_sentences)):
             _write_table(self.folder, name, lines)
+        measures = [measure._asdict() for measure in summary(traced_rows)]
+        whole = json.dumps({"measures": measures, "notes": notes(self.about, traced_rows)}, ensure_ascii=False)
+        _whole(self.folder / SUMMARY, lambda path: path.write_text(whole, encoding="utf-8"))
         return traced_rows
+
+    def summary(self) -> tuple[list[LogMeasure], list[str]]:
+        """Return shares over the log, and notes, as they were written with its tables."""
+        content = json.loads((self.folder / SUMMARY).read_text(encoding="utf-8"))
+        return [LogMeasure(**line) for line in content["measures"]], content["notes"]
+
+    @property
+    def read_already(self) -> int:
+        """How many rows are read, or need not be."""
+        keys = self._lines["key"].to_pylist()
+        return sum(key is None or key in self._entries for key in keys)
 
     def _keep(self, one: TracedRow, answer: WholeAnswer) -> None:
         file = self.folder / ANSWERS / f"{one.row.content[:12]}.json.gz"

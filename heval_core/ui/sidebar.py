@@ -122,7 +122,7 @@ def word_request_of(prompt: OwnPrompt, models: dict[str, Path]) -> WordRequest:
     folder = models[prompt.model]
     return {
         "op": "word",
-        "model": _loaded_by(prompt, folder),
+        "model": loaded_by(prompt.model, folder),
         "documents": list(prompt.documents),
         "question": prompt.question,
         "explainers": list(prompt.explainers),
@@ -135,9 +135,9 @@ def word_request_of(prompt: OwnPrompt, models: dict[str, Path]) -> WordRequest:
     }
 
 
-def _loaded_by(prompt: OwnPrompt, folder: Path) -> str:
+def loaded_by(model: str, folder: Path) -> str:
     """Return a model's folder; a hub's model is loaded by its id."""
-    return prompt.model if "/" in prompt.model else str(folder)
+    return model if "/" in model else str(folder)
 
 
 def request_of(prompt: OwnPrompt, models: dict[str, Path]) -> AnswerRequest:
@@ -145,7 +145,7 @@ def request_of(prompt: OwnPrompt, models: dict[str, Path]) -> AnswerRequest:
     tokens = size(prompt, folder)[0] or 100
     return {
         "op": "answer",
-        "model": _loaded_by(prompt, folder),
+        "model": loaded_by(prompt.model, folder),
         "documents": list(prompt.documents),
         "question": prompt.question,
         "explainers": at_once(prompt.explainers, tokens),

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from heval_core.folders import data_folder, short
+from heval_core.folders import short, traces_folder
 from heval_core.logs.fields import Log, LogFields, read_rows
 from heval_core.logs.files import records
-from heval_core.logs.report import MOST_OPEN, between, headline, log_report, notes
+from heval_core.logs.report import MOST_OPEN, between, headline, log_report
 from heval_core.logs.tables import summary, worst_first
 from heval_core.logs.traced import MISSING, NEEDLESS, WRONG, TracedRow
-from heval_core.logs.traced_log import REPORT, LogAbout, TracedLog, write_log
+from heval_core.logs.traced_log import ABOUT, REPORT, LogAbout, TracedLog, notes, write_log
 from heval_core.present.numbers import percent, so_many
 from heval_core.prompting.prompts import spelled
 from heval_core.records import HEvalError
 from heval_core.records.whole_answers import WholeAnswer
+from heval_core.store.progress import only_writer
+from heval_core.store.shards import ShardStore
 from precompute.commands.grid import add_executor, executor_of
 from precompute.commands.options import Commands, Words, add_command, add_fields, given
 from precompute.messages import say, say_progress
@@ -44,7 +46,7 @@ _WORST = 5
 def add(commands: Commands) -> None:
     parser = add_command(commands, "trace", _trace, "a log of somebody's answers: what each sentence rests on")
     parser.add_argument("log", type=Path, metavar="LOG", help="JSON lines, JSON, CSV or Parquet: questions, passages, answers")
-    parser.add_argument("--store", type=Path, help=f"the folder of what is made; by default {short(_folder('LOG'))}")
+    parser.add_argument("--store", type=Path, help=f"the folder of what is made; by default {short(traces_folder() / 'LOG')}")
     parser.add_argument("--writer", default="", help="who wrote the answers, for tables and pages")
     for role in LogFields.__dataclass_fields__:
         about = "what parts passages within a text" if role == "delimiter" else f"the field of the {role}, dotted"
@@ -67,10 +69,6 @@ def _share(text: str) -> float:
     return value
 
 
-def _folder(name: str) -> Path:
-    return data_folder("traces") / name
-
-
 def _trace(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if unknown := [fault for fault in options.fail_on if fault not in FAULTS]:
@@ -83,11 +81,13 @@ def _trace(options: argparse.Namespace) -> int:
     request = TraceOptions(**given(options, TraceOptions) | {"log": log})
     request.check()
     executor = executor_of(options)
-    folder = options.store or _folder(re.sub(r"[^\w.-]", "_", options.log.name))
+    folder = options.store or traces_folder() / re.sub(r"[^\w.-]", "_", options.log.name)
     keys = {content: shard.key for content, shard in request.shards.items()}
+    about = _about(options, request)
+    _check_store(folder, about)
     say_progress(_price(request, len(keys)))
+    write_log(folder, about, request.rows, keys)
     outcome = run(request, folder, executor)
-    write_log(folder, _about(options, request), request.rows, keys)
     rows = _write(TracedLog(folder))
     failing = _failing(rows, options.fail_under, options.fail_on)
     if options.junit:
@@ -107,7 +107,18 @@ def _about(options: argparse.Namespace, request: TraceOptions) -> LogAbout:
         dtype=dtype_of(request),
         rows=len(request.rows),
         bad=tuple(bad.line for bad in request.log.bad),
+        path=str(options.log.resolve()),
     )
+
+
+def _check_store(folder: Path, about: LogAbout) -> None:
+    """Make the store. Raises HEvalError where another run writes to it, or it has the trace of another log."""
+    ShardStore(folder).create()
+    with only_writer(folder):
+        pass
+    before = TracedLog(folder).about if (folder / ABOUT).is_file() else about
+    if before.path != about.path:
+        raise HEvalError(f"{folder} has the trace of another log, {before.path}; use another folder (--store).")
 
 
 def _price(request: TraceOptions, different: int) -> str:
@@ -170,7 +181,7 @@ def _say(folder: Path, rows: list[TracedRow], failing: dict[int, str], log: Log,
     for measure in measures[1:]:
         of = so_many(measure.n, measure.of.removesuffix("s"))
         print(f"  {measure.title}: {percent(measure.value)} of {of} ({between(measure)})")
-    for note in notes(about, rows, min(MOST_OPEN, sum(row.assessed for row in rows))):
+    for note in notes(about, rows):
         print(f"note: {note}")
     for row in worst_first([row for row in rows if row.assessed and row.share != 1])[:_WORST]:
         weakest: Any = row.weakest

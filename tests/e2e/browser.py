@@ -95,7 +95,8 @@ def explorer(**environment: str) -> Iterator[str]:
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"],
         cwd=ROOT,
-        env={**os.environ, "HEVAL_ANSWERS": answers.name, "PYTHONPATH": first.name, **environment},
+        env={**os.environ, "HEVAL_ANSWERS": answers.name, "HEVAL_TRACES": f"{first.name}/traces", "PYTHONPATH": first.name}
+        | environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

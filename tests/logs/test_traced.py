@@ -117,5 +117,5 @@ def test_a_log_as_a_whole_has_shares_with_intervals_over_rows_and_the_worst_row_
     assert first.low < 6 / 8 < first.high
     assert (answers.value, answers.n) == (3 / 4, 4)
     assert (passages.value, passages.n) == (2 / 8, 8)
-    assert [one.row.number for one in worst_first(rows)] == [5, 4, 1, 2, 3]
+    assert [one.row.number for one in worst_first(rows)] == [4, 1, 2, 3, 5]
     assert summary(rows[-1:]) == []

@@ -52,5 +52,6 @@ def demo(few, monkeypatch):
 def gallery(tmp_path, monkeypatch):
     """An empty folder of one's own answers, and no request."""
     monkeypatch.setenv("HEVAL_ANSWERS", str(tmp_path / "answers"))
+    monkeypatch.setenv("HEVAL_TRACES", str(tmp_path / "traces"))
     monkeypatch.setattr(own_requests, "_requests", {})
     return tmp_path / "answers"

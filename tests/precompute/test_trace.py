@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from heval_core.logs.traced_log import TracedLog
+from heval_core.store.progress import only_writer
 from heval_core.store.shards import ShardStore
 from heval_core.ui import own_prompts
 from precompute.cli import main
@@ -141,6 +142,15 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_traced(trace, tmp_path, ca
     assert 0 < table[2]["read"] < 500
     assert f"tokens that {MODEL} reads" in table[2]["unread"]
     assert "note: 1 record of the log could not be read: row 2" in told.out
+
+
+def test_a_folder_is_of_one_log(trace, tmp_path, capsys):
+    assert trace([ROW], "--quick") == 0
+    assert trace([ROW], "--quick", name="other.jsonl") == 2
+    assert f"store has the trace of another log, {tmp_path}/log.jsonl; use another folder" in capsys.readouterr().err
+    with only_writer(tmp_path / "store"):
+        assert trace([ROW], "--quick") == 2
+    assert "is writing to the store" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("more", "message"), [

@@ -1,0 +1,85 @@
+"""Logs that are traced for a page: the batch's own command, as a job of its own, which goes on when page and explorer end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from heval_core.folders import ROOT, traces_folder
+from heval_core.logs.traced_log import ABOUT, ROWS, LogAbout, TracedLog
+from heval_core.records import HEvalError
+from heval_core.store.progress import holder
+
+# Uploads, and what the command prints, in the log's folder.
+_MESSAGES = "job.txt"
+_NAME = re.compile(r"[\w.-]{1,100}")
+# Jobs of this server, by their folder: until one holds its store only this tells that it runs.
+_jobs: dict[Path, subprocess.Popen[bytes]] = {}
+
+
+def folder_of(name: str) -> Path | None:
+    """Return the folder of a log by its name; None for what is no name. It need not be there."""
+    return traces_folder() / name if _NAME.fullmatch(name) and name.strip(".") else None
+
+
+def traced_logs() -> list[tuple[str, LogAbout]]:
+    """Return the logs that are here, the newest first."""
+    files = sorted(traces_folder().glob(f"*/{ABOUT}"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    logs = list[tuple[str, LogAbout]]()
+    for file in files:
+        with suppress(HEvalError):  # somebody's own folder
+            logs.append((file.parent.name, TracedLog(file.parent).about))
+    return logs
+
+
+def uploaded(name: str, content: bytes) -> Path:
+    """Write a log that was dropped on the page. Raises HEvalError for a full disk."""
+    safe = re.sub(r"[^\w.-]", "_", name)[-100:].lstrip(".") or "log.jsonl"
+    folder = traces_folder() / safe
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (temporary := folder / f"{safe}.tmp").write_bytes(content)
+        temporary.replace(folder / safe)
+    except OSError as error:
+        raise HEvalError(f"The log cannot be written to {folder}: {error.strerror}.") from error
+    return folder / safe
+
+
+def begin(log: Path, options: Sequence[str]) -> None:
+    """Trace a log that lies in its folder. options: of the command."""
+    command = [sys.executable, "-m", "precompute", "trace", str(log), "--store", str(log.parent), *options]
+    (log.parent / f"{ROWS}.parquet").unlink(missing_ok=True)
+    with (log.parent / _MESSAGES).open("wb") as messages:
+        _jobs[log.parent] = subprocess.Popen(
+            command, cwd=ROOT, stdout=messages, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},  # a page fetches nothing
+        )  # fmt: skip
+
+
+def running(folder: Path) -> bool:
+    """Return whether a log is being traced, by whoever."""
+    job = _jobs.get(folder)
+    return (job is not None and job.poll() is None) or holder(folder) is not None
+
+
+def stop(folder: Path) -> None:
+    """End the job of a log; what is read is kept."""
+    process, job = holder(folder), _jobs.get(folder)
+    number = int(process) if process and process.isdigit() else job.pid if job is not None and job.poll() is None else None
+    if number is not None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(number, signal.SIGTERM)
+
+
+def messages(folder: Path) -> list[str]:
+    """Return what the command printed, line by line."""
+    try:
+        return (folder / _MESSAGES).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
