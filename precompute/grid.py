@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from heval_core.datasets.quotesum import PEOPLE
+from heval_core.datasets._quoted import PEOPLE
 from heval_core.datasets.transparent_context_usage import PARTS
 from heval_core.lm.installed import DEMO_MODELS
 from heval_core.plugins import catalogue

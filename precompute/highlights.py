@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from heval_core.datasets.quotesum import PEOPLE
+from heval_core.datasets._quoted import PEOPLE
 from heval_core.explaining.sources import RULES
 from heval_core.plugins import catalogue
 from heval_core.prompting.prompts import spelled

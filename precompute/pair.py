@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 from transformers import AutoConfig
 
 from heval_core import regimes
-from heval_core.datasets.quotesum import PEOPLE, Quoted
+from heval_core.datasets._quoted import PEOPLE, Quoted
 from heval_core.lm import faults, fits, loading
 from heval_core.lm.fits import Fit
 from heval_core.lm.spans import tokenise

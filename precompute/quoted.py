@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heval_core.datasets.quotesum import PEOPLE, Quoted
+from heval_core.datasets._quoted import PEOPLE, Quoted
 from heval_core.explaining import quoted_answers
 from heval_core.explaining.answer_steps import columns_of
 from heval_core.lm import embedding

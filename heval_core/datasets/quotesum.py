@@ -16,24 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core.datasets._forms import Form
+from heval_core.datasets._quoted import Quoted
 from heval_core.datasets._reading import Malformed, Origin, Record, json_lines, locate, read_each, text_of
-from heval_core.records import Fact
 
 _FORM = Form(known=("summary", "source1"))
 _ORIGIN = Origin("dev.jsonl", "github.com/google-research-datasets/QuoteSum")
 MOST = 8
-# Where results name a regime: of documents that people answered from.
-PEOPLE = "people"
 _SPAN = re.compile(r"\[ (\d+) (.*?) \]", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Quoted(Fact):
-    """An answer that a person wrote, as `answer`. documents: the texts it was written from. spans: (start, end, document) of
-    the answer's letters that were copied; documents are counted from 0."""
-
-    documents: tuple[str, ...] = ()
-    spans: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +35,7 @@ class QuoteSum:
     title = "QuoteSum"
     reference = "Schuster et al. 2023, arXiv 2311.04886"
     long = True
+    of_people = True
 
     def facts(self) -> Iterator[Record]:
         """Yield the answers. Raises HEvalError if the file is missing or empty."""

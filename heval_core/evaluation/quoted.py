@@ -1,11 +1,14 @@
-"""Which explainer finds what people copied: the tables `quoted` and `cell_quoted`, of answers that people wrote.
+"""Which explainer finds what people copied, or marked: the tables `quoted` and `cell_quoted`, of answers that people wrote.
 
 Formula: *source*, the probability that a sentence's first choice among the documents is one that it is from, ties broken at
 random; chance is the share of documents that it is from. *span_rank*, the expected 1 / rank of the best sentence that a copied
-span is from, among all sentences of all documents; chance is that of equal scores. Means over sentences or spans, with 95 %
-intervals over questions (`statistics/bounded.py`: a bootstrap's percentiles have no width where all are right). delta: against
-lexical overlap, on what both have. Sentences are also taken apart by the share of their words that stand in their documents,
-at BOUNDS: where words differ, string overlap says less.
+span is from, among all sentences of all documents; chance is that of equal scores. Of a *claim*, which any one of some sets of
+sentences supports: *claim_first*, whether the first choice is in a set; *claim_precision*, average precision, and
+*claim_recall*, the share of a set among as many first ones, each of the set that gives most; ties are broken at random, in
+DRAWS orders, and chance is that of equal scores. Means over sentences, spans or claims, with 95 % intervals over questions
+(`statistics/bounded.py`: a bootstrap's percentiles have no width where all are right). delta: against lexical overlap, on what
+both have. Sentences are also taken apart by the share of their words that stand in their documents, at BOUNDS: where words
+differ, string overlap says less.
 Reference: the data's, arXiv 2311.04886; mean reciprocal rank as usual.
 """
 
@@ -23,6 +26,9 @@ from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
 MEASURES = {"sentence": "source", "span": "span_rank"}
+CLAIM, OF_CLAIMS = "claim", ("claim_first", "claim_precision", "claim_recall")
+# Orders of equal scores that are tried.
+DRAWS = 100
 # Shares of a sentence's words that stand in its documents. A quarter of QuoteSum's sentences are below the first, and two
 # fifths have all of their words there.
 BOUNDS = {"below .85": (0.0, 0.85), ".85 to 1": (0.85, 1.0), "all words": (1.0, 1.1)}
@@ -40,6 +46,15 @@ def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry]) -> None:
 
 def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield rows of `cell_quoted`, of rows of `quoted`."""
+    claims = rows["part"] == CLAIM
+    for measure, of_claims in _claims(rows[claims]) if claims.any() else ():
+        for (model, dataset), group in of_claims.groupby(["model", "dataset"]):
+            overlap = group[group["explainer"] == OVERLAP].set_index(_PART)["value"]
+            for explainer, explainer_rows in group.groupby("explainer"):
+                against = overlap if explainer != OVERLAP else overlap[:0]
+                key = {"model": model, "dataset": dataset, "explainer": explainer, "measure": measure, "copied": "all"}
+                yield key | _cell(explainer_rows, against)
+    rows = rows[~claims]
     values = [_measured(*row) for row in zip(rows["part"], rows["gold"], rows["scores"], strict=True)]
     measured = rows.assign(value=[value for value, _ in values], chance=[chance for _, chance in values])
     for (model, dataset, part), of_part in measured.groupby(["model", "dataset", "part"]):
@@ -51,6 +66,45 @@ def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 against = overlap if explainer != OVERLAP else overlap[:0]
                 key = {"model": model, "dataset": dataset, "explainer": explainer, "measure": MEASURES[str(part)]}
                 yield key | {"copied": copied} | _cell(explainer_rows, against)
+
+
+def _claims(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each measure of claims, with a row for each explainer and claim. rows: one for each set that supports it."""
+    keys = ["model", "dataset", "explainer", "answer_id"]
+    lines, values = list[dict[str, Any]](), list[tuple[np.ndarray, np.ndarray]]()
+    for names, group in rows.groupby(keys):
+        sets = [set(gold) for gold in group["gold"]]
+        values.append((of_claim(group["scores"].iloc[0], sets), of_claim(np.zeros(len(group["scores"].iloc[0])), sets)))
+        lines.append(dict(zip(keys, names, strict=True)) | {"question_id": group["question_id"].iloc[0], "place": 0})
+    for index, measure in enumerate(OF_CLAIMS):
+        columns = {"value": [value[index] for value, _ in values], "chance": [chance[index] for _, chance in values]}
+        yield measure, pd.DataFrame(lines).assign(**columns)
+
+
+def of_claim(scores: Sequence[float] | np.ndarray, sets: Sequence[set[int]]) -> np.ndarray:
+    """Compute OF_CLAIMS of a claim, (3,). scores: of each sentence. sets: any one of which supports it.
+
+    >>> of_claim([0.1, 0.9, 0.5], [{0}, {1, 2}]).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    values, generator = np.asarray(scores, dtype=float), np.random.default_rng(0)
+    draws = DRAWS if len(np.unique(values)) < len(values) else 1
+    orders = [
+        mixed[np.argsort(-values[mixed], kind="stable")]
+        for mixed in (generator.permutation(len(values)) for _ in range(draws))
+    ]
+    union = set().union(*sets)
+    measured = []
+    for order in orders:
+        best = [_of_set(np.isin(order, [*one])) for one in sets]
+        measured.append((float(order[0] in union), max(precision for precision, _ in best), max(recall for _, recall in best)))
+    return np.mean(measured, axis=0)
+
+
+def _of_set(right: np.ndarray) -> tuple[float, float]:
+    """Return the average precision of an order, and its recall at the size of the set. right: (S,) whether each is in it."""
+    size = int(right.sum())
+    return float((right.cumsum() / np.arange(1, len(right) + 1))[right].mean()), float(right[:size].mean())
 
 
 def _measured(part: str, gold: Sequence[int], scores: Sequence[float]) -> tuple[float, float]:

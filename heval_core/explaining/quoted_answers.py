@@ -1,8 +1,10 @@
 """Answers that people wrote, read by a model: what each explainer and control says that their parts are from.
 
 A *sentence* is from the documents of which it has a copied span; every document competes. A copied *span* is from those
-sentences of its document that have its whole words; all sentences of all documents compete. What is from everything, or from
-nothing that can be found, is left out. The model reads the answer after its prompt (teacher forcing). A score of several
+sentences of its document that have its whole words; all sentences of all documents compete. A *claim*, an answer as a whole,
+is from any one of the sets of sentences that people found to support it. What is from everything, or from nothing that can be
+found, is left out.
+The model reads the answer after its prompt (teacher forcing). A score of several
 tokens is the sum of theirs, that of a document the sum over its sentences; an explainer that knows documents alone gives a
 document's score to each of its sentences. Controls are annotators, which see the texts and no model.
 Departure: `minilm` is asked where its package is installed.
@@ -32,15 +34,15 @@ from heval_core.records import TEXT_CONTROLS, HEvalError, Target
 from heval_core.statistics.scores import round_keeping_ranks
 
 if TYPE_CHECKING:
-    from heval_core.datasets.quotesum import Quoted
+    from heval_core.datasets._quoted import Quoted
     from heval_core.lm.model import LanguageModel
     from heval_core.plugins.protocols import Annotator, Method
 
 
 @dataclass(frozen=True)
 class QuotedPart:
-    """kind: sentence or span. place: its number among these. columns: its tokens. gold: where it is from, of documents or of
-    their sentences. copied: the share of its words that stand in its documents."""
+    """kind: sentence, span or claim. place: its number among these. columns: its tokens. gold: where it is from, of documents
+    or of their sentences. copied: the share of its words that stand in its documents."""
 
     kind: str
     place: int
@@ -69,7 +71,7 @@ def read(lm: LanguageModel, quoted: Quoted) -> Reading:
     written = given(first, quoted.answer)
     clean = written.after(first)
     sentences = units(clean.prompts[0], "sentence", written.target)
-    parts = [*_sentences(quoted, written), *_spans(quoted, written, sentences)]
+    parts = [*_sentences(quoted, written), *_spans(quoted, written, sentences), *_claims(quoted, written, sentences)]
     return Reading(clean, with_foils(clean, written.target), written, sentences, tuple(parts))
 
 
@@ -112,6 +114,27 @@ def _spans(quoted: Quoted, written: GreedyAnswer, sentences: Sequence[Unit]) -> 
             yield QuotedPart("span", index, range(int(first), int(last) + 1), tuple(sorted(gold)), 1.0)
 
 
+def _claims(quoted: Quoted, written: GreedyAnswer, sentences: Sequence[Unit]) -> Iterator[QuotedPart]:
+    """Yield the whole answer once for each set of sentences that supports it."""
+    tokens = written.prompt.tokens
+    stated = {word for document in quoted.documents for word in _words(document)}
+    words = _words(quoted.answer)
+    copied = sum(word in stated for word in words) / max(1, len(words))
+    for number, support in enumerate(getattr(quoted, "support", ())):
+        gold = set[int]()
+        for document, first, last in support:
+            span = written.prompt.documents[document]
+            text = span.text(tokens)
+            before = len(text) - len(text.lstrip())
+            ends = [0, *accumulate(map(len, tokens[span.start : span.end]))]
+            for index, unit in enumerate(sentences):
+                inside = span.start <= unit.start < span.end
+                if inside and ends[unit.start - span.start] < last + before and ends[unit.end - span.start] > first + before:
+                    gold.add(index)
+        if 0 < len(gold) < len(sentences):
+            yield QuotedPart("claim", number, range(len(written.ids)), tuple(sorted(gold)), copied)
+
+
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
@@ -123,7 +146,8 @@ def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
     """
     parts, documents = reading.parts, reading.written.prompt.documents
     whole = columns_of(explainer) == "sentence"
-    ranges = [part.columns for part in parts] if whole else [sentence.indices for sentence in reading.written.sentences]
+    separate = list(dict.fromkeys(part.columns for part in parts))
+    ranges = separate if whole else [sentence.indices for sentence in reading.written.sentences]
     if not parts:
         return []
     work = partial(matrix_of, explainer, reading.clean, reading.target, ranges)
@@ -134,8 +158,8 @@ def by_explainer(reading: Reading, explainer: Method) -> list[np.ndarray]:
     else:
         of_sentences = matrix.within(reading.sentences, "sentence").values
     scores = []
-    for number, part in enumerate(parts):
-        columns = [number] if whole else part.columns
+    for part in parts:
+        columns = [separate.index(part.columns)] if whole else part.columns
         scores.append((of_documents if part.kind == "sentence" else of_sentences)[:, columns].sum(1))
     return scores
 
@@ -144,7 +168,7 @@ def by_annotator(reading: Reading, annotator: Annotator, quoted: Quoted) -> list
     """Score as `by_explainer`. Raises HEvalError where the annotator has no scores."""
     tokens = reading.written.prompt.tokens
     inside = [unit.text(tokens).strip() for unit in reading.sentences]
-    spans = [part for part in reading.parts if part.kind == "span"]
+    spans = [part for part in reading.parts if part.kind != "sentence"]
     sentences = [reading.text(unit.indices) for unit in reading.written.sentences]
     of_documents = _annotated(annotator, quoted, quoted.documents, sentences)
     of_sentences = _annotated(annotator, quoted, inside, [reading.text(span.columns) for span in spans])

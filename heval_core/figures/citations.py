@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from heval_core.evaluation.quoted import MEASURES
+from heval_core.evaluation.quoted import MEASURES, OF_CLAIMS
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot
@@ -250,3 +250,30 @@ def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
     return Table(
         QUOTED, ("model", "dataset", "explainer"), tuple(map(Head, _QUOTED_HEADS)), tuple(rows), _QUOTED_NOTE, "quoted"
     )
+
+
+CLAIMS = "Claims in other words: who finds the sentences that people marked?"
+_CLAIMS_NOTE = (
+    "First: whether the first choice among a page's sentences is in one of the sets that support the claim. Precision: "
+    "average precision; recall: of as many first ones as the set has; both of the set that gives most. A part of each page "
+    "was read. "
+    "Intervals are 95 %, over articles; differences are to words in common."
+)
+_CLAIMS_HEADS = ("first", "first, less words in common", "precision", "precision, less words in common", "recall")
+
+
+def claims_table(cells: pd.DataFrame, names: Names) -> Table:
+    """Make a table of the measures of claims. cells: `Reader.quoted()`; the best first, controls below."""
+    rows, first = [], OF_CLAIMS[0]
+    for (model, dataset), group in cells[cells["measure"].isin(OF_CLAIMS)].groupby(["model", "dataset"]):
+        by_measure = crossed(group, ["explainer"], "measure")
+        order = group[group["measure"] == OF_CLAIMS[1]].sort_values("value", ascending=False)["explainer"]
+        for key in sorted(order, key=lambda key: key in TEXT_CONTROLS):
+            measured = [by_measure[(key,)].get(measure) for measure in OF_CLAIMS]
+            title = _LEFT_OUT.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
+            less = [number_cell(one, of=("delta", "delta_low", "delta_high")) for one in measured[:2]]
+            numbers = (with_chance(measured[0]), less[0], with_chance(measured[1]), less[1], with_chance(measured[2]))
+            counts = tuple(counted(by_measure[(key,)][first][of]) for of in ("n", "questions"))
+            rows.append(Row((str(model), names.dataset(str(dataset)), title), (*numbers, *counts), key in TEXT_CONTROLS))
+    heads = tuple(map(Head, (*_CLAIMS_HEADS, "claims", "articles")))
+    return Table(CLAIMS, ("model", "dataset", "explainer"), heads, tuple(rows), _CLAIMS_NOTE, "claims")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from heval_core.datasets.quotesum import Quoted
+from heval_core.datasets._quoted import Quoted
 from heval_core.prompting.styles import PromptStyle
 from heval_core.records import UNCOMPARED, Fact, Passage
 

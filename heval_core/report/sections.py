@@ -12,9 +12,10 @@ from heval_core.evaluation.board.hard_conclusion import hard_conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
+from heval_core.evaluation.quoted import OF_CLAIMS
 from heval_core.figures import front
 from heval_core.figures.board import front_figure, whole_table
-from heval_core.figures.citations import QUOTED, quoted_table
+from heval_core.figures.citations import CLAIMS, QUOTED, claims_table, quoted_table
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.hard_board import TITLE, source_figure, source_table, verdict_table
 from heval_core.figures.measures import Measured, cells_table, figure_of, measure_table, of_measure, wanted_of
@@ -55,7 +56,9 @@ def plans_of(results: Reader) -> dict[str, Plan]:
     citations = has_citations(results)
     chosen = [_SOURCE] if len(results.source_verdicts(of_regular(results, Filter()))) else []
     chosen += [*plans().values()] if not citations or len(results.findings()) else []
-    chosen += [_QUOTED] if len(results.quoted()) else []
+    measures = set(results.quoted()["measure"])
+    chosen += [_QUOTED] if measures - {*OF_CLAIMS} else []
+    chosen += [_CLAIMS] if measures & {*OF_CLAIMS} else []
     chosen += technique_sections.PLANS if has_techniques(results) else ()
     chosen += citation_sections.PLANS if citations else ()
     return {plan.key: plan for plan in chosen}
@@ -172,8 +175,9 @@ def _patterns(results: Reader, plan: Plan) -> Section:
 
 
 def _quoted(results: Reader, plan: Plan) -> Section:
-    rows = results.quoted()
-    table = quoted_table(rows, names_of(results))
+    cells = results.quoted()
+    rows = cells[cells["measure"].isin(OF_CLAIMS) == (plan.key == "claims")]
+    table = (claims_table if plan.key == "claims" else quoted_table)(rows, names_of(results))
     return plan.section(table.note, [table], rows)
 
 
@@ -202,3 +206,4 @@ _OF_PAPER = (
 )
 _SOURCE = Plan("source", "At a glance", TITLE, "ours", _source)
 _QUOTED = Plan("quoted", "Beyond the paper", QUOTED, "QuoteSum", _quoted)
+_CLAIMS = Plan("claims", "Beyond the paper", CLAIMS, "WiCE", _quoted)

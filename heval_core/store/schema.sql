@@ -142,7 +142,7 @@ CREATE TABLE quoted (
     answer_id VARCHAR,        -- as the dataset names it
     question_id VARCHAR,      -- a hash of the question: several people answered each
     explainer VARCHAR,        -- or a control: lexical, position, random, minilm
-    part VARCHAR,             -- sentence: documents compete; span, which people marked as copied: sentences of the documents compete
+    part VARCHAR,             -- sentence: documents compete; span, which people marked as copied, and claim, the whole answer, once for each set that supports it: sentences compete
     place INTEGER,            -- its number in the answer, from 0
     gold INTEGER[],           -- which of them it is from, by the people who wrote it, from 0
     copied FLOAT,             -- share of its words that stand in the documents it is from
@@ -153,7 +153,7 @@ CREATE TABLE cell_quoted (
     model VARCHAR,
     dataset VARCHAR,
     explainer VARCHAR,
-    measure VARCHAR,          -- source: whether a sentence's first choice is a document that it is from; span_rank: 1 / rank of the first sentence that a span is from
+    measure VARCHAR,          -- source: whether a sentence's first choice is a document that it is from; span_rank: 1 / rank of the first sentence that a span is from; claim_first, claim_precision, claim_recall: see evaluation/quoted.py
     copied VARCHAR,           -- all; or, of sentences, the share of their words that stand in their documents
     value DOUBLE,             -- mean; ties broken at random
     low DOUBLE,               -- 95 % interval over questions; from 0 to 1 with a single one

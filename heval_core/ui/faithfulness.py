@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.citations import QUOTED, quoted_table
+from heval_core.evaluation.quoted import OF_CLAIMS
+from heval_core.figures.citations import CLAIMS, QUOTED, claims_table, quoted_table
 from heval_core.figures.measures import as_normalised
 from heval_core.figures.palette import in_order
 from heval_core.figures.plots import scatter
@@ -116,9 +117,11 @@ def _verdict(points: pd.DataFrame) -> str:
 def people(results: Reader, chosen: Filter) -> None:
     """Draw answers that people wrote, where a chosen model has read them."""
     cells = query(results, Reader.quoted, Filter(model=chosen.model))
-    if len(cells):
-        st.subheader(QUOTED)
-        draw_table(results, quoted_table(cells, names_of(results)), cells, "quoted")
+    of_claims = cells["measure"].isin(OF_CLAIMS)
+    for title, table, rows in ((QUOTED, quoted_table, cells[~of_claims]), (CLAIMS, claims_table, cells[of_claims])):
+        if len(rows):
+            st.subheader(title)
+            draw_table(results, table(rows, names_of(results)), rows, "quoted" if title == QUOTED else "claims")
 
 
 def draw(results: Reader, chosen: Filter) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from heval_core.datasets.quotesum import QuoteSum
 from heval_core.evaluation.usable import notes
 from heval_core.folders import program
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
@@ -116,6 +115,6 @@ def _grid_of(options: argparse.Namespace) -> Grid:
     values["regimes"] = regimes_of(options, CONTEXT_KINDS if values.get("techniques") else default)
     grid = replace(GRIDS[options.grid], **values) if options.grid else Grid(**values)
     refuse(options, OF_EXPLANATIONS, "only answers are computed; name --explainers too.", not grid.explainers)
-    of_people = all(isinstance(open_dataset(name), QuoteSum) for name in grid.datasets)
-    refuse(options, OF_ANSWERING, "people wrote the answers of quotesum, and models only read them.", of_people)
+    of_people = all(getattr(open_dataset(name), "of_people", False) for name in grid.datasets)
+    refuse(options, OF_ANSWERING, "people wrote these answers, and models only read them.", of_people)
     return grid

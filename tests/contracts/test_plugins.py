@@ -9,7 +9,7 @@ import torch
 
 from heval_core.citations.questions import explained, questions
 from heval_core.citations.records import Claim, Passage, Question
-from heval_core.datasets.quotesum import Quoted
+from heval_core.datasets._quoted import Quoted
 from heval_core.lm import embedding
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.needs import NEEDS

@@ -5,12 +5,15 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import average_precision_score
 
-from heval_core.datasets.quotesum import Quoted, QuoteSum
+from heval_core.datasets._quoted import Quoted
+from heval_core.datasets.quotesum import QuoteSum
+from heval_core.datasets.wice import Supported
 from heval_core.evaluation.publishing import publish
-from heval_core.evaluation.quoted import cells
+from heval_core.evaluation.quoted import OF_CLAIMS, cells, of_claim
 from heval_core.explaining import quoted_answers
-from heval_core.figures.citations import quoted_table
+from heval_core.figures.citations import claims_table, quoted_table
 from heval_core.lm import embedding
 from heval_core.plugins import catalogue
 from heval_core.present.names import names_of
@@ -70,6 +73,62 @@ def test_a_mean_its_interval_over_questions_and_what_it_has_above_overlap_where_
     assert "delta" not in found["lexical", "source", "all"]
     assert found["attn", "source", "all words"]["high"] == pytest.approx(1 - 0.025 ** (1 / 4), abs=0.15)  # none of four right
     assert ("attn", "source", ".85 to 1") not in found
+
+
+@pytest.mark.parametrize(("scores", "sets", "first", "precision", "recall"), [
+    ([3.0, 2.0, 1.0], [{0}], 1, 1, 1),
+    ([3.0, 2.0, 1.0], [{2}], 0, 1 / 3, 0),
+    ([3.0, 2.0, 1.0], [{2}, {1, 0}], 1, 1, 1),  # any one set does
+    ([3.0, 2.0, 1.0, 0.0], [{0, 3}], 1, (1 + 2 / 4) / 2, 1 / 2),
+    ([1.0, 1.0, 0.0], [{0}], 1 / 2, (1 + 1 / 2) / 2, 1 / 2),
+    ([0.0, 0.0, 0.0, 0.0], [{1}], 1 / 4, (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, 1 / 4),
+])  # fmt: skip
+def test_of_a_claim_any_set_that_supports_it_counts(scores, sets, first, precision, recall):
+    rows = [row("claim", sorted(one), scores, place=n) for n, one in enumerate(sets)]
+    equal = measured(*(one | {"scores": [0.0] * len(scores)} for one in rows))
+    near = 0.1 if len(set(scores)) < len(scores) else 1e-9  # of draws
+    for name, value in zip(OF_CLAIMS, (first, precision, recall), strict=True):
+        own = measured(*rows)["attn", name, "all"]
+        assert (own["value"], own["n"]) == (pytest.approx(value, abs=near), 1)
+        assert own["chance"] == pytest.approx(equal["attn", name, "all"]["value"])
+
+
+def test_average_precision_is_that_of_a_library():
+    generator = np.random.default_rng(3)
+    for _ in range(30):
+        scores, gold = generator.permutation(9).astype(float), set(generator.choice(9, 3, replace=False).tolist())
+        expected = average_precision_score([n in gold for n in range(9)], scores)
+        assert of_claim(scores, [gold])[1] == pytest.approx(expected)
+
+
+def test_claims_stand_beside_words_in_common_and_the_best_is_first(small_store):
+    sets = [[0], [1, 2]]
+    rows = [
+        row("claim", gold, scores, f"q{claim}", key, place)
+        for claim in range(6)
+        for place, gold in enumerate(sets)
+        for key, scores in (("attn", [2.0, 1.0, 0.0]), ("fa", [0.0, 0.1, 3.0, 9.0]), ("lexical", [0.0, 0.0, 0.0, 1.0]))
+    ]
+    table = claims_table(pd.DataFrame(list(cells(pd.DataFrame(rows)))), names_of(reader_of(small_store)))
+    assert [line.titles[-1] for line in table.rows] == ["Attention", "Feature ablation", "Lexical overlap"]
+    assert [line.control for line in table.rows] == [False, False, True]
+    assert table.rows[0].cells[0].whole.startswith("1.00 [")
+    assert table.rows[2].cells[1].whole == "–"
+    assert quoted_table(pd.DataFrame(list(cells(pd.DataFrame(rows)))).iloc[:0], names_of(reader_of(small_store))).rows == ()
+
+
+def test_a_planted_copiers_claim_is_found_in_its_set(copying):
+    lines = [told(number) for number in (3, 14, 25, 36)]
+    text, start = "\n".join(lines), len(lines[0]) + 1
+    support = (((0, start, start + len(lines[1])),),)
+    claim = Supported("c", "wice", "s", "supported", "the is", lines[1], (), documents=(text,), spans=(), support=support)
+    with copying.asked_in("{documents} {question}"):
+        reading = quoted_answers.read(copying, claim)
+    (part,) = reading.parts
+    assert (part.kind, part.gold, part.copied) == ("claim", (1,), 1.0)
+    for key in ("attn", "document(unit=sentence)", "lexical", "cgim"):
+        (only,) = quoted_answers.rows(reading, key, claim)
+        assert int(np.argmax(only["scores"])) == 1, key
 
 
 @pytest.fixture(scope="module")
