@@ -8,6 +8,7 @@ import dataclasses
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,8 @@ class Outcome:
     stopped: str = ""
 
 
-def run(request: GridOrStudy | TraceOptions, folder: Path, make_executor: MakeExecutor = Local) -> Outcome:
-    """Compute and store what is missing.
+def run(request: GridOrStudy | TraceOptions, folder: Path, make_executor: MakeExecutor = Local, held: bool = False) -> Outcome:
+    """Compute and store what is missing. held: whether the caller holds the store.
 
     Raises HEvalError for wrong options or a wrong store, before anything is loaded. A model that cannot load, a record, an
     instance or a question that fails is noted in the journal, and the rest goes on.
@@ -64,7 +65,7 @@ def run(request: GridOrStudy | TraceOptions, folder: Path, make_executor: MakeEx
     request.check()
     store = ShardStore(folder)
     store.create()
-    with only_writer(folder):
+    with nullcontext() if held else only_writer(folder):
         store.remove_unfinished()
         return _Driver(with_fits(request, folder), store, make_executor).go()
 

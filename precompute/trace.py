@@ -14,6 +14,7 @@ from typing import Any
 
 from heval_core.explaining.log_rows import read_row
 from heval_core.explaining.log_trace import EXPLAINERS
+from heval_core.lm.budget import NotEnoughMemory
 from heval_core.lm.loading import Identity, identify, in_template
 from heval_core.lm.model import LanguageModel
 from heval_core.logs.fields import Log
@@ -78,7 +79,7 @@ class TraceOptions(Options):
         state = [FORMAT, TRACED.name, RULES, reader.key, reader.revision, reader.style, spelled(reader.template), dtype]
         shards = dict[str, Shard]()
         for row in self.rows:
-            if row.passages and row.content not in shards:
+            if row.has_passages and row.content not in shards:
                 key = hashed([*state, about, self.quick, row.content])
                 shard = Shard(TRACED.name, key, reader.key, reader.revision, TRACED.name, row.content)
                 shards[row.content] = replace(shard, start=row.number, stop=row.number + 1)
@@ -102,6 +103,8 @@ class TraceTask(Task):
         about: dict[str, Any] = {"content": self.row.content, "read": [], "unread": "{}", "answer": None, "problem": None}
         try:
             reading = read_row(ready, self.row, methods, self.quick)
+        except NotEnoughMemory:
+            raise  # of this machine: another may have it
         except HEvalError as error:  # it is so again whenever it is tried
             return Result({self.keys[0]: [about | {"problem": str(error), "seconds": 0.0}]}, [])
         about |= {"read": list(reading.read), "unread": json.dumps(reading.unread), "seconds": reading.seconds}

@@ -226,6 +226,9 @@ def _to_leave_out(generated: Generated, inside: np.ndarray, quick: Sequence[str]
     if len(counting) <= FEW_SENTENCES or not quick:
         return counting
     named = generated.named(quick)
+    for number in generated.counting():  # of each document its first, so that each is looked at
+        if not any(inside[index] == number for index in named):
+            named |= generated.named(quick, of=number)
     others = [index for index in counting if index not in named]
     compared = np.random.default_rng(_seed(generated)).permutation(others)[:COMPARED].tolist()
     return [index for index in counting if index in named or index in compared]

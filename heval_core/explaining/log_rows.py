@@ -69,7 +69,9 @@ def _fitted(lm: LanguageModel, row: LogRow) -> tuple[TokenisedPrompt, list[int],
     unread, first, different = dict[int, str](), dict[str, int](), list[int]()
     for number, passage in enumerate(row.passages, start=1):
         same = first.setdefault(" ".join(passage.text.split()), number)
-        if same == number:
+        if not passage.text:
+            unread[number] = "it is blank"
+        elif same == number:
             different.append(number)
         else:
             unread[number] = f"it is the same as passage {same}"

@@ -103,7 +103,7 @@ def _read(lm: LanguageModel, row: LogRow, methods: Sequence[Method], quick: bool
     from heval_core.explaining.log_rows import read_row
 
     try:
-        if not row.passages:
+        if not row.has_passages:
             raise HEvalError(NO_PASSAGES)
         reading = read_row(lm, row, methods, quick)
     except HEvalError as error:

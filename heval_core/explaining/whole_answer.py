@@ -100,15 +100,16 @@ class Generated:
             passes |= sentence.by_document() > max(self.wanted.bounds.document, level - spread)
         return np.flatnonzero(passes).tolist()
 
-    def named(self, explainers: Iterable[str]) -> set[int]:
+    def named(self, explainers: Iterable[str], of: int | None = None) -> set[int]:
         """Return the numbers of those of the documents' sentences that an explainer puts among the NAMED first for a sentence
-        of the answer."""
-        sentences = set[int]()
+        of the answer. of: of one document alone, from 0: the first."""
+        sentences, inside = set[int](), indices_in(self.sentences, self.documents)
         for key in explainers:
             scores = self.matrices[key].within(self.sentences, "sentence").values
             for span in self.written.sentences:
                 ordered = np.argsort(-scores[:, span.start : span.end].sum(1), kind="stable")
-                sentences.update(ordered[:NAMED].tolist())
+                among = ordered[:NAMED] if of is None else ordered[inside[ordered] == of][:1]
+                sentences.update(among.tolist())
         return sentences
 
     @property

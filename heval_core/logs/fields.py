@@ -6,15 +6,19 @@ like. Of a trace whose spans stand in rows of their own, question, passages and 
 
 from __future__ import annotations
 
+import itertools
+import numbers
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from heval_core.datasets._reading import Malformed
 from heval_core.logs.files import LogRecord
 from heval_core.logs.rows import BadRow, LogRow
-from heval_core.logs.values import at, passages_in, text_in
+from heval_core.logs.values import at, passages_in, shape_of, text_in
+from heval_core.present.numbers import so_many
 from heval_core.records import HEvalError
 
 QUESTION, PASSAGES, ANSWER = "question", "passages", "answer"
@@ -28,11 +32,11 @@ NAMES = {
     ),
     ANSWER: (
         "response", "actual_output", "output", "output.value", "attributes.output.value", "outputs", "predictions",
-        "answer", "result", "completion", "targets",
+        "prediction", "generated_answer", "generated", "model_answer", "answer", "result", "completion", "targets",
     ),
 }  # fmt: skip
-# Beside these `reference` is a gold answer, and no passage.
-_GOLD = ("user_input", "retrieved_contexts", "actual_output", "ground_truth", "expected_output")
+# Beside these `reference` is a gold answer, and `context` what should have been retrieved: neither is a passage.
+_GOLD = ("user_input", "retrieved_contexts", "actual_output", "ground_truth", "expected_output", "retrieval_context")
 IDS = ("id", "_id", "query_id", "question_id", "sample_id", "example_id", "row_id", "task_id", "qid", "unique_id", "span_id")
 TRACES = ("context.trace_id", "trace_id", "traceId")
 _PARENTS = ("parent_id", "parentId", "parent_span_id")
@@ -85,21 +89,29 @@ def read_rows(records: Sequence[LogRecord], wanted: LogFields = LogFields(), nam
         for role in (QUESTION, PASSAGES, ANSWER)
     }
     joined = _by_trace(records, chosen, wanted.delimiter) or list(records)
+    how = f"; joined by trace: {len(records)} records" if len(joined) < len(records) else ""
     for role in (QUESTION, ANSWER):
         if chosen[role] is None or not any(at(record, chosen[role] or "") is not None for _, record in joined):
             raise _missing(role, chosen[role], plain[0], name)
     rows, bad = list[LogRow](), list[BadRow]()
     identity = wanted.id or next((one for one in IDS if any(at(record, one) is not None for _, record in joined)), None)
-    seen = Counter[str]()
+    ids = set[str]()
     for number, (location, record) in enumerate(joined, start=1):
         try:
             row = _row(number, location, record, chosen, identity, wanted.delimiter)
         except Malformed as error:
             bad.append(BadRow(number, location, str(error)))
             continue
-        seen[row.id] += 1
-        rows.append(row if seen[row.id] == 1 else LogRow(**vars(row) | {"id": f"{row.id} ({seen[row.id]})"}))
-    return Log(tuple(rows), tuple(bad), _read_as(chosen, joined, rows, wanted.delimiter))
+        name = next(one for one in _names_like(row.id) if one not in ids)
+        ids.add(name)
+        rows.append(LogRow(**vars(row) | {"id": name}))
+    return Log(tuple(rows), tuple(bad), _read_as(chosen, joined, rows, wanted.delimiter) + how)
+
+
+def _names_like(name: str) -> Iterator[str]:
+    """Yield a name, and others for those that have the same one."""
+    yield name
+    yield from (f"{name} ({count})" for count in itertools.count(2))
 
 
 def _row(
@@ -109,7 +121,7 @@ def _row(
         raise record
     if not isinstance(record, Mapping):
         raise Malformed(f"it is {record!r:.40}, and no object with fields")
-    question, answer = (text_in(at(record, chosen[role] or "")) for role in (QUESTION, ANSWER))
+    question, answer = (text_in(at(record, chosen[role] or ""), role) for role in (QUESTION, ANSWER))
     for role, text in ((QUESTION, question), (ANSWER, answer)):
         if not text:
             raise Malformed(f"it has no {role}: {chosen[role]!r} is empty")
@@ -118,8 +130,9 @@ def _row(
     for count, passage in enumerate(passages, start=1):
         _whole(passage.text, f"passage {count}")
     known = at(record, identity) if identity else None
-    named = str(known) if isinstance(known, str | int) and not isinstance(known, bool) and str(known).strip() else str(number)
-    return LogRow(number, location, named, question, answer, passages)
+    known = int(known) if isinstance(known, float) and known.is_integer() else known
+    named = isinstance(known, str | numbers.Integral) and not isinstance(known, bool) and str(known).strip()
+    return LogRow(number, location, named or str(number), question, answer, passages)
 
 
 def _whole(text: str, what: str) -> None:
@@ -132,24 +145,30 @@ def _whole(text: str, what: str) -> None:
 def _field_of(records: Sequence[Mapping[str, Any]], names: Iterable[str], role: str, delimiter: str | None) -> str | None:
     """Return the first of the names at which most records that have one of them have something that fits."""
     if any(at(record, gold) is not None for record in records for gold in _GOLD):
-        names = [one for one in names if one != "reference"]
-    fits: Callable[[Any], bool] = (lambda value: _are_passages(value, delimiter)) if role == PASSAGES else _is_text
+        names = [one for one in names if one not in ("reference", "context")]
+    fits: Callable[[Any], bool] = (
+        (lambda value: _are_passages(value, delimiter)) if role == PASSAGES else partial(_is_text, role)
+    )
     counts = {name: sum(fits(at(record, name)) for record in records) for name in names}
     most = max(counts.values())
     return next((name for name, count in counts.items() if most and 2 * count >= most), None)
 
 
-def _is_text(value: Any) -> bool:
-    return bool(text_in(value))
+def _is_text(role: str, value: Any) -> bool:
+    try:
+        return bool(text_in(value, role))
+    except Malformed:  # it is there, and says why it cannot be read
+        return not isinstance(value, Mapping)
 
 
 def _are_passages(value: Any, delimiter: str | None) -> bool:
     if value is None:
         return False
     try:
-        return bool(passages_in(value, delimiter)) or value in ([], "")
-    except Malformed:
-        return False
+        passages_in(value, delimiter)
+    except Malformed:  # it is there, and says why it cannot be read
+        return not isinstance(value, Mapping)
+    return True
 
 
 def _by_trace(records: Sequence[LogRecord], chosen: Mapping[str, str | None], delimiter: str | None) -> list[LogRecord]:
@@ -158,6 +177,9 @@ def _by_trace(records: Sequence[LogRecord], chosen: Mapping[str, str | None], de
     trace = next((name for name in TRACES if rows and all(at(record, name) is not None for _, record in rows)), None)
     if trace is None or len({str(at(record, trace)) for _, record in rows}) == len(rows):
         return []
+    fields = [field for field in chosen.values() if field]
+    if any(all(at(record, field) is not None for field in fields) for _, record in rows):
+        return []  # each is a row of its own
     by_trace = defaultdict[str, list[tuple[str, Mapping[str, Any]]]](list)
     for location, record in rows:
         by_trace[str(at(record, trace))].append((location, record))
@@ -172,7 +194,7 @@ def _joined(
     record: dict[str, Any] = {"id": name}
     for role, field in chosen.items():
         values = [at(span, field or "") for _, span in (reversed(spans) if role == PASSAGES else outer)]
-        fits = [value for value in values if (_are_passages(value, delimiter) if role == PASSAGES else _is_text(value))]
+        fits = [value for value in values if (_are_passages(value, delimiter) if role == PASSAGES else _is_text(role, value))]
         record |= {field: fits[0]} if field and fits else {}
     return f"{outer[0][0]}, trace {name[:12]}", record
 
@@ -203,20 +225,12 @@ def _read_as(
     if field is None:
         passages = "passages: none was found"
     else:
-        shapes = Counter(_shape(at(record, field)) for _, record in records if isinstance(record, Mapping))
-        shape = shapes.most_common(1)[0][0]
-        parted = f", parted by {delimiter!r}" if delimiter else ""
-        passages = f"passages = {field} ({shape}{parted})"
-    count = sum(map(len, (row.passages for row in rows)))
-    return f"read as: question = {chosen[QUESTION]}, {passages}, answer = {chosen[ANSWER]}; {len(rows)} rows, {count} passages"
-
-
-def _shape(value: Any) -> str:
-    if isinstance(value, str):
-        return "a list in a text" if value.strip().startswith("[") else "a text"
-    if isinstance(value, Sequence) and value:
-        return "a list of texts" if isinstance(value[0], str) else "a list of objects"
-    return "a list"
+        shapes = Counter(shape_of(at(record, field), delimiter) for _, record in records if isinstance(record, Mapping))
+        passages = f"passages = {field} ({shapes.most_common(1)[0][0]})"
+    count = so_many(sum(len(row.passages) for row in rows), "passage")
+    return (
+        f"read as: question = {chosen[QUESTION]}, {passages}, answer = {chosen[ANSWER]}; {so_many(len(rows), 'row')}, {count}"
+    )
 
 
 def rows_of(texts: Iterable[Mapping[str, Any]], wanted: LogFields = LogFields()) -> Log:  # noqa: B008

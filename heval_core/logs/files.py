@@ -20,6 +20,8 @@ TABLES = {".csv": ",", ".tsv": "\t"}
 LINES, JSON, PARQUET = (".jsonl", ".ndjson"), ".json", ".parquet"
 # Where a JSON object holds its list of records.
 _WRAPPERS = ("results", "data", "rows", "samples", "test_results", "testCases", "test_cases", "examples", "traces", "spans")
+# What has one of these is a record, or columns of records.
+_OF_RECORDS = {"question", "query", "user_input", "answer", "response", "actual_output"}
 # A cell of a table may hold all that was retrieved.
 csv.field_size_limit(100_000_000)
 
@@ -129,8 +131,14 @@ def _suffix_says_lines(path: Path) -> bool:
 
 
 def _inside(content: Any) -> list[Any] | None:
-    """Return the list of records that an object holds."""
+    """Return the list of records that an object holds, under a name or as columns; None for a record of its own."""
     if not isinstance(content, dict):
         return None
+    if {*content} & _OF_RECORDS:
+        columns = [*content.values()]
+        lengths = {len(column) if isinstance(column, list) else -1 for column in columns}
+        if len(columns) > 1 and len(lengths) == 1 and min(lengths) > 0:
+            return [dict(zip(content, line, strict=True)) for line in zip(*columns, strict=True)]
+        return [content]
     named = (content.get(name) for name in _WRAPPERS)
     return next((value for value in named if isinstance(value, list) and all(isinstance(one, dict) for one in value)), None)

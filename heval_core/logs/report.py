@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from heval_core.figures.answer import answer_drawing, resting
+from heval_core.figures.answer import DrawnAnswer, DrawnDocument, DrawnSentence, answer_drawing, resting
 from heval_core.logs.tables import MARKERS, LogMeasure, summary, worst_first
 from heval_core.logs.traced import TracedRow
 from heval_core.logs.traced_log import LogAbout, notes
 from heval_core.present.html import digest, joined, render
 from heval_core.present.numbers import number, percent, so_many
-from heval_core.records.whole_answers import WholeAnswer
+from heval_core.records.whole_answers import Citation, WholeAnswer
 
 # Rows that open in the file, the worst: others are in the table, and it says so.
 MOST_OPEN = 200
@@ -69,7 +69,7 @@ def _measure(measure: LogMeasure) -> dict[str, str]:
         "title": measure.title,
         "share": percent(measure.value),
         "interval": f"{low} to {high}",
-        "of": so_many(measure.n, measure.of.removesuffix("s")),
+        "of": so_many(measure.n, measure.of),
     }
 
 
@@ -96,6 +96,34 @@ def _passages(numbers: Sequence[int]) -> str:
     return f"passage{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"
 
 
+def surface_of(row: TracedRow, answer: WholeAnswer, chosen: Sequence[str] = ()) -> DrawnAnswer:
+    """Draw an answer with its passages numbered as in the log: one that was not read has its place, and why."""
+    drawing, read = answer_drawing(answer, chosen), [*row.effects]
+    count = len(row.row.passages)
+    if read == [*range(1, count + 1)]:
+        return drawing
+    by_number = dict(zip(read, drawing.documents, strict=True))
+    blank = {number: DrawnDocument((), (), f"not read: {why}") for number, why in row.unread.items()}
+
+    def spread(values: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        """Give each value its passage's place."""
+        known = dict(zip(read, values or (), strict=False))
+        return values and tuple(known.get(number, 0.0) for number in range(1, count + 1))
+
+    def named(source: str | None) -> str | None:
+        kind, _, number = (source or "").partition(" ")
+        return f"{kind} {read[int(number) - 1]}" if number else source
+
+    def cited(sentence: DrawnSentence) -> tuple[Citation, ...] | None:
+        citations = sentence.citations
+        return citations and tuple(replace(one, document=read[one.document - 1]) for one in citations)
+
+    words = (replace(word, source=named(word.source), by_document=spread(word.by_document)) for word in drawing.words)
+    sentences = (replace(one, citations=cited(one), by_document=spread(one.by_document)) for one in drawing.sentences)
+    documents = ((by_number | blank)[number] for number in range(1, count + 1))
+    return replace(drawing, documents=tuple(documents), words=tuple(words), sentences=tuple(sentences))
+
+
 def _line(row: TracedRow, answer: WholeAnswer | None) -> dict[str, Any]:
     weakest = row.weakest
     counts = [(name, sum(one.marker == name for one in row.sentences)) for name in MARKERS]
@@ -116,8 +144,8 @@ def _line(row: TracedRow, answer: WholeAnswer | None) -> dict[str, Any]:
 
 def _data(row: TracedRow, answer: WholeAnswer) -> str:
     """Return what the script draws, as JSON that no tag can end."""
-    drawing = asdict(answer_drawing(answer))
+    drawing = asdict(surface_of(row, answer))
     view = {"id": f"row {row.row.number}", "static": True, "view": {}, "status": None, "without": None, "old": None}
-    about = f"row {row.row.id}: {resting(answer.generated.words)}"
+    about = f"row {row.row.id}: {resting(surface_of(row, answer).words)}"
     content = {"about": about, "question": row.row.question, "facts": [*facts(row)], "drawn": drawing | view}
     return json.dumps(content, ensure_ascii=True).replace("<", "\\u003c")

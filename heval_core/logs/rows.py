@@ -37,6 +37,11 @@ class LogRow:
     passages: tuple[LogPassage, ...]
 
     @property
+    def has_passages(self) -> bool:
+        """Whether one of them has a text."""
+        return any(passage.text for passage in self.passages)
+
+    @property
     def content(self) -> str:
         """Hash what is traced, whatever else the log says of it: rows of the same content are traced once."""
         texts = [self.question, self.answer, *(passage.text for passage in self.passages)]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from heval_core.logs.traced import MISSING, NEEDLESS, RIGHT, WRONG, TracedRow
+from heval_core.logs.traced import MISSING, NEEDLESS, NOT_READ, RIGHT, WRONG, TracedRow
 from heval_core.statistics.values import Sums
 
-MARKERS = (RIGHT, WRONG, NEEDLESS, MISSING)
+MARKERS = (RIGHT, WRONG, NEEDLESS, MISSING, NOT_READ)
 
 
 def row_record(traced: TracedRow) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def row_record(traced: TracedRow) -> dict[str, Any]:
         "weakest_text": weakest and weakest.text,
         "not_used": " ".join(map(str, traced.not_used)),
         "unread": "; ".join(f"{number}: {why}" for number, why in traced.unread.items()),
-        **{f"markers_{name}": markers[name] for name in MARKERS},
+        **{f"markers_{name.replace(' ', '_')}": markers[name] for name in MARKERS},
         "not_in_passages": sum(len(one.nowhere) for one in sentences),
         "order": traced.order,
         "logprob": traced.with_passages,
@@ -65,6 +66,7 @@ def sentence_records(traced: TracedRow) -> Iterable[dict[str, Any]]:
             "passage_sentence": first and first.sentence,
             "passage_text": first and first.text,
             "passages": " ".join(str(use.number) for use in one.passages),
+            "passage_ids": "; ".join(use.id for use in one.passages if use.id),
             **{f"words_{name}": one.shares.get(name, 0.0) for name in ("memory", "unclear")},
             "cites": " ".join(map(str, one.written)),
             "marker": one.marker or None,
@@ -73,7 +75,7 @@ def sentence_records(traced: TracedRow) -> Iterable[dict[str, Any]]:
 
 
 class LogMeasure(NamedTuple):
-    """A share over a log, with its interval. n: of what. of: what that is."""
+    """A share over a log, with its interval. n: of how many; of: what, one of them."""
 
     title: str
     value: float
@@ -96,26 +98,31 @@ def summary(rows: Sequence[TracedRow]) -> list[LogMeasure]:
     assessed = [row for row in rows if row.assessed]
     if not assessed:
         return []
-    of_sentences = "sentences"
-
-    def marked(row: TracedRow, *markers: str) -> tuple[int, int]:
-        named = [one.marker for one in row.sentences if one.marker and one.marker != MISSING]
-        return sum(marker in markers for marker in named), len(named)
-
     measures = [
-        _counts("Sentences that rest on a passage", of_sentences, lambda row: (_resting(row), len(row.sentences)), assessed),
-        _counts("Answers all of whose sentences do", "answers", lambda row: (int(row.share == 1), 1), assessed),
+        _counts("Sentences that rest on a passage", "sentence", lambda row: (_resting(row), len(row.sentences)), assessed),
+        _counts("Answers all of whose sentences do", "answer", lambda row: (int(row.share == 1), 1), assessed),
         _counts(
-            "Passages read that no sentence needs", "passages", lambda row: (len(row.not_used), len(row.effects)), assessed
+            "Passages read that no sentence needs", "passage", lambda row: (len(row.not_used), len(row.effects)), assessed
         ),
-        _counts("Sentences with a number or name in no passage", of_sentences, _with_nowhere, assessed),
+        _counts("Sentences with a number or name in no passage", "sentence", _with_nowhere, assessed),
     ]
     if any(one.written for row in assessed for one in row.sentences):
-        measures += [
-            _counts("Markers that name what the sentence rests on", "markers", lambda row: marked(row, RIGHT), assessed),
-            _counts("Markers that name others", "markers", lambda row: marked(row, WRONG, NEEDLESS), assessed),
-        ]
+        for title, marker in _OF_MARKED.items():
+            measures.append(_counts(title, "sentence", partial(_marked, marker), assessed))
     return measures
+
+
+# Of sentences whose markers could be judged.
+_OF_MARKED = {
+    "Sentences with markers that name what they rest on": RIGHT,
+    "Sentences with markers that name others": WRONG,
+    "Sentences with markers that name more than is needed": NEEDLESS,
+}
+
+
+def _marked(marker: str, row: TracedRow) -> tuple[int, int]:
+    judged = [one.marker for one in row.sentences if one.marker and one.marker not in (MISSING, NOT_READ)]
+    return judged.count(marker), len(judged)
 
 
 def _resting(row: TracedRow) -> int:

@@ -6,27 +6,32 @@ where more than half of its words do, else it is *unclear*. Without a random lev
 word rests stand for them.
 Its marker is *right* where it names what the sentence rests on, and nothing else; *wrong* where it names other passages
 only, or one that is not there; *needless* where it names more than that, or where the sentence rests on no passage; *missing*
-where the sentence rests on one, has no marker, and other sentences of the answer have.
+where the sentence rests on one, has no marker, and other sentences of the answer have; *not read* where it names one that the
+reader did not see. Of two equal passages one is read, and stands for both. Numbers and names are sought in all passages.
 All this is about the reader, which may not be who wrote the answer: what it does not need, the writer may have used.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 import numpy as np
 
 from heval_core.figures.answer import SENTENCE, sentences_of, spelt
 from heval_core.logs.rows import LogRow
+from heval_core.records import Span
 from heval_core.records.whole_answers import MEMORY, UNCLEAR, AnswerSentence, WholeAnswer
 from heval_core.statistics.correlation import spearman
 from heval_core.texts.markers import read as read_markers
 from heval_core.texts.numbers_and_names import instead, nowhere, of_tokens
 
-RIGHT, WRONG, NEEDLESS, MISSING = "right", "wrong", "needless", "missing"
+RIGHT, WRONG, NEEDLESS, MISSING, NOT_READ = "right", "wrong", "needless", "missing", "not read"
+# A letter with the marks that belong to it.
+_WITH_MARKS = re.compile(r"(?s).[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\ufe20-\ufe2f]*")
 # A reader to whom the answer's tokens are less likely than this on average, in nats, is no judge of it: see docs/trace.md.
 IMPLAUSIBLE = -4.0
 
@@ -142,27 +147,54 @@ def traced(row: LogRow, answer: WholeAnswer, read: Sequence[int], unread: Mappin
 def _sentences(row: LogRow, answer: WholeAnswer, read: Sequence[int]) -> Iterator[TracedSentence]:
     """Yield what is said of each sentence that has a letter or a digit."""
     generated = answer.generated
-    texts = [document.text(answer.tokens) for document in answer.documents]
+    texts = [passage.text for passage in row.passages]
     missing = nowhere(of_tokens(generated.tokens, texts, answer.question.text(answer.tokens)))
-    starts = [0, *accumulate(map(len, generated.tokens))]
-    begins = len(generated.text) - len(generated.text.lstrip())
+    same = {number: read_as(row, number) for number in range(1, len(row.passages) + 1)}
     parts = [one for one in generated.sentences if any(map(str.isalnum, one.text))]
     written = [tuple(dict.fromkeys(read_markers(one.text)[1])) for one in parts]
-    for number, (one, marks) in enumerate(zip(parts, written, strict=True), start=1):
+    spans = _spans_in(row.answer, [one.text.strip() for one in parts])
+    for number, (one, marks, span) in enumerate(zip(parts, written, spans, strict=True), start=1):
         uses, shares = tuple(_uses(one, answer, read, row)), _shares(one, answer, read)
-        start = max(0, starts[one.start] + len(one.text) - len(one.text.lstrip()) - begins)
+        named = [same.get(mark, 0) for mark in marks]  # 0: not there
         yield TracedSentence(
             number=number,
-            start=start,
-            end=start + len(one.text.strip()),
+            start=span.start,
+            end=span.end,
             text=one.text.strip(),
             source=_source(uses, shares),
             passages=uses,
             shares=shares,
             written=marks,
-            marker=_marker(marks, [use.number for use in uses], len(row.passages), any(written)),
+            marker=_marker(named, [use.number for use in uses], read, any(written)),
             nowhere=tuple(instead(mention) for mention in missing if one.holds(mention)),
         )
+
+
+def read_as(row: LogRow, number: int) -> int:
+    """Return the first passage that says the same as one."""
+    texts = [" ".join(passage.text.split()) for passage in row.passages]
+    return texts.index(texts[number - 1]) + 1
+
+
+def _spans_in(answer: str, texts: Sequence[str]) -> list[Span]:
+    """Return where each of some texts stands in an answer, one behind the other. A tokenizer may have composed its letters
+    (NFC), or parted its words anew: then by the letters alone."""
+    composed, origins = "", list[int]()
+    for match in _WITH_MARKS.finditer(answer):
+        piece = unicodedata.normalize("NFC", match[0])
+        origins += [match.start()] * len(piece)
+        composed += piece
+    bare = [(index, letter) for index, letter in enumerate(composed) if not letter.isspace()]
+    letters, origins = "".join(letter for _, letter in bare), [*(origins[index] for index, _ in bare), len(answer)]
+    spans, begin = list[Span](), 0
+    for text in texts:
+        wanted = "".join(unicodedata.normalize("NFC", text).split())
+        start = max(begin, letters.find(wanted, begin))
+        begin = min(start + len(wanted), len(letters))
+        last = origins[begin - 1] if begin else 0
+        end = next((origin for origin in origins[begin:] if origin > last), len(answer))
+        spans.append(Span(origins[min(start, len(letters))], max(last + 1, len(answer[:end].rstrip()))))
+    return spans
 
 
 def _uses(sentence: AnswerSentence, answer: WholeAnswer, read: Sequence[int], row: LogRow) -> Iterator[PassageUse]:
@@ -218,12 +250,14 @@ def _source(uses: Sequence[PassageUse], shares: Mapping[str, float]) -> str:
     return MEMORY if shares.get(MEMORY, 0) > 0.5 else UNCLEAR
 
 
-def _marker(written: Sequence[int], used: Sequence[int], passages: int, marked: bool) -> str:
-    """Judge a sentence's markers. marked: whether the answer has any."""
+def _marker(written: Sequence[int], used: Sequence[int], read: Sequence[int], marked: bool) -> str:
+    """Judge a sentence's markers. written: what they name, 0 for what is not there. marked: whether the answer has any."""
     if not written:
         return MISSING if marked and used else ""
-    if any(not 1 <= number <= passages for number in written):
+    if 0 in written:
         return WRONG
+    if not set(written) <= set(read):
+        return NOT_READ
     if not used:
         return NEEDLESS
     if not set(written) & set(used):

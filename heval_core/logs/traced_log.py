@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from heval_core.logs.rows import LogPassage, LogRow
 from heval_core.logs.tables import LogMeasure, row_record, sentence_records, summary
-from heval_core.logs.traced import TracedRow, traced
+from heval_core.logs.traced import TracedRow, TracedSentence, traced
 from heval_core.present.numbers import so_many
 from heval_core.records import HEvalError
 from heval_core.records.whole_answers import WholeAnswer, read
@@ -82,12 +82,12 @@ def write_log(folder: Path, about: LogAbout, rows: Sequence[LogRow], keys: Mappi
         | {"passages": json.dumps([asdict(one) for one in row.passages], ensure_ascii=False), "key": keys.get(row.content)}
         for row in rows
     ]
-    _whole(folder / LOG, lambda path: pq.write_table(pa.Table.from_pylist(lines, _COLUMNS), path, compression="zstd"))
+    write_whole(folder / LOG, lambda path: pq.write_table(pa.Table.from_pylist(lines, _COLUMNS), path, compression="zstd"))
     text = json.dumps(asdict(about), ensure_ascii=False, indent=1)
-    _whole(folder / ABOUT, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+    write_whole(folder / ABOUT, lambda path: path.write_text(text + "\n", encoding="utf-8"))
 
 
-def _whole(path: Path, write: Any) -> None:
+def write_whole(path: Path, write: Any) -> None:
     """Write a file, whole or not at all."""
     temporary = path.with_name(f"{path.name}.tmp")
     try:
@@ -127,7 +127,7 @@ class TracedLog:
         line = self._lines.slice(position, 1).to_pylist()[0]
         key = line.pop("key")
         row = LogRow(**line | {"passages": tuple(LogPassage(**one) for one in json.loads(line["passages"]))})
-        nothing = TracedRow(row, self.about.reader, problem=NOT_READ if row.passages else NO_PASSAGES)
+        nothing = TracedRow(row, self.about.reader, problem=NOT_READ if row.has_passages else NO_PASSAGES)
         entry = self._entries.get(key)
         if entry is None:
             return nothing, None
@@ -146,18 +146,27 @@ class TracedLog:
         """Write the tables, and an answer's file for each row. Returns what was found, without the answers."""
         traced_rows, of_rows, of_sentences = list[TracedRow](), list[dict[str, Any]](), list[dict[str, Any]]()
         about = {"reader": self.about.reader, "writer": self.about.writer or None}
-        (self.folder / ANSWERS).mkdir(exist_ok=True)
-        for one, answer in rows:
+        folder, keys = self.folder / ANSWERS, self._lines["key"].to_pylist()
+        try:
+            folder.mkdir(exist_ok=True)
+            for file in folder.glob("*.json.gz"):  # of an earlier reader, or of a log that has other rows now
+                if not any((key or "").startswith(file.name[:12]) for key in keys):
+                    file.unlink()
+        except OSError as error:
+            raise HEvalError(f"{folder} cannot be written: {error.strerror or error}.") from error
+        for (one, answer), key in zip(rows, keys, strict=True):
             traced_rows.append(one)
             of_rows.append(row_record(one) | about)
             of_sentences += [line | about for line in sentence_records(one)]
             if answer is not None:
-                self._keep(one, answer)
-        for name, lines in ((ROWS, of_rows), (SENTENCES, of_sentences)):
-            _write_table(self.folder, name, lines)
+                self._keep(key, one, answer)
+        of_nothing = TracedRow(LogRow(0, "", "", "", "", ()), "", (TracedSentence(0, 0, 0, "", ""),))
+        columns = [*row_record(of_nothing), *about], [*next(iter(sentence_records(of_nothing))), *about]
+        for name, names, lines in ((ROWS, columns[0], of_rows), (SENTENCES, columns[1], of_sentences)):
+            _write_table(self.folder, name, names, lines)
         measures = [measure._asdict() for measure in summary(traced_rows)]
         whole = json.dumps({"measures": measures, "notes": notes(self.about, traced_rows)}, ensure_ascii=False)
-        _whole(self.folder / SUMMARY, lambda path: path.write_text(whole, encoding="utf-8"))
+        write_whole(self.folder / SUMMARY, lambda path: path.write_text(whole, encoding="utf-8"))
         return traced_rows
 
     def summary(self) -> tuple[list[LogMeasure], list[str]]:
@@ -171,11 +180,11 @@ class TracedLog:
         keys = self._lines["key"].to_pylist()
         return sum(key is None or key in self._entries for key in keys)
 
-    def _keep(self, one: TracedRow, answer: WholeAnswer) -> None:
-        file = self.folder / ANSWERS / f"{one.row.content[:12]}.json.gz"
+    def _keep(self, key: str, one: TracedRow, answer: WholeAnswer) -> None:
+        file = self.folder / ANSWERS / f"{key[:12]}.json.gz"
         if not file.is_file():
             content = json.dumps(as_kept(self.about, one.row, answer), ensure_ascii=False).encode()
-            _whole(file, lambda path: path.write_bytes(gzip.compress(content, mtime=0)))
+            write_whole(file, lambda path: path.write_bytes(gzip.compress(content, mtime=0)))
 
 
 def as_kept(about: LogAbout, row: LogRow, answer: WholeAnswer) -> dict[str, Any]:
@@ -186,9 +195,9 @@ def as_kept(about: LogAbout, row: LogRow, answer: WholeAnswer) -> dict[str, Any]
     return {"version": 1, "title": "", "asked": prompt, "result": asdict(answer)}
 
 
-def _write_table(folder: Path, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write records as Parquet and as CSV."""
-    columns = [*lines[0]] if lines else []
+def _write_table(folder: Path, name: str, names: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write records as Parquet and as CSV. names: of the columns."""
+    columns = list(dict.fromkeys(names))
 
     def kind(column: str) -> pa.DataType:
         whole = column in _WHOLE and not (name == SENTENCES and column in ("not_in_passages", "passages"))
@@ -197,7 +206,7 @@ def _write_table(folder: Path, name: str, lines: Sequence[Mapping[str, Any]]) ->
         return pa.float64() if column in _REAL else pa.bool_() if column == "implausible" else pa.string()
 
     table = pa.Table.from_pylist([*lines], pa.schema([(column, kind(column)) for column in columns]))
-    _whole(folder / f"{name}.parquet", lambda path: pq.write_table(table, path, compression="zstd"))
+    write_whole(folder / f"{name}.parquet", lambda path: pq.write_table(table, path, compression="zstd"))
 
     def as_csv(path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -205,4 +214,4 @@ def _write_table(folder: Path, name: str, lines: Sequence[Mapping[str, Any]]) ->
             writer.writeheader()
             writer.writerows({key: guarded(value) for key, value in line.items()} for line in lines)
 
-    _whole(folder / f"{name}.csv", as_csv)
+    write_whole(folder / f"{name}.csv", as_csv)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from heval_core.records import HEvalError
 from heval_core.store.progress import holder
 
 # Uploads, and what the command prints, in the log's folder.
-_MESSAGES = "job.txt"
+_MESSAGES, _UPLOAD = "job.txt", "upload"
 _NAME = re.compile(r"[\w.-]{1,100}")
 # Jobs of this server, by their folder: until one holds its store only this tells that it runs.
 _jobs: dict[Path, subprocess.Popen[bytes]] = {}
@@ -39,24 +40,33 @@ def traced_logs() -> list[tuple[str, LogAbout]]:
 
 
 def uploaded(name: str, content: bytes) -> Path:
-    """Write a log that was dropped on the page. Raises HEvalError for a full disk."""
-    safe = re.sub(r"[^\w.-]", "_", name)[-100:].lstrip(".") or "log.jsonl"
-    folder = traces_folder() / safe
+    """Write a log that was dropped on the page, in a folder of its content. Raises HEvalError for a full disk."""
+    safe = re.sub(r"[^\w.-]", "_", name)[-80:].lstrip(".") or "log.jsonl"
+    path = traces_folder() / f"{safe}-{hashlib.sha256(content).hexdigest()[:8]}" / _UPLOAD / safe
+    if path.is_file():
+        return path
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (temporary := folder / f"{safe}.tmp").write_bytes(content)
-        temporary.replace(folder / safe)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (temporary := path.with_name(f"{safe}.tmp")).write_bytes(content)
+        temporary.replace(path)
     except OSError as error:
-        raise HEvalError(f"The log cannot be written to {folder}: {error.strerror}.") from error
-    return folder / safe
+        raise HEvalError(f"The log cannot be written to {path.parent}: {error.strerror}.") from error
+    return path
+
+
+def folder_with(log: Path) -> Path:
+    """Return the folder in which a log that was dropped is traced."""
+    return log.parent.parent
 
 
 def begin(log: Path, options: Sequence[str]) -> None:
-    """Trace a log that lies in its folder. options: of the command."""
-    command = [sys.executable, "-m", "precompute", "trace", str(log), "--store", str(log.parent), *options]
-    (log.parent / f"{ROWS}.parquet").unlink(missing_ok=True)
-    with (log.parent / _MESSAGES).open("wb") as messages:
-        _jobs[log.parent] = subprocess.Popen(
+    """Trace a log that was dropped, unless it is being traced. options: of the command."""
+    folder = folder_with(log)
+    if running(folder):
+        return
+    command = [sys.executable, "-m", "precompute", "trace", str(log), f"--store={folder}", *options]
+    with (folder / _MESSAGES).open("wb") as messages:
+        _jobs[folder] = subprocess.Popen(
             command, cwd=ROOT, stdout=messages, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
             env={**os.environ, "HF_HUB_OFFLINE": "1"},  # a page fetches nothing
         )  # fmt: skip
@@ -83,3 +93,11 @@ def messages(folder: Path) -> list[str]:
         return (folder / _MESSAGES).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
+
+
+def trouble(folder: Path) -> str:
+    """Return why a log was not traced to its end; "" where it was."""
+    last = (messages(folder) or [""])[-1]
+    if last.startswith("error: "):
+        return last.removeprefix("error: ")
+    return "" if (folder / f"{ROWS}.parquet").is_file() else last or "It was not traced to its end."

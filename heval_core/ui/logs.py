@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from heval_core.figures.answer import answer_drawing
 from heval_core.lm.installed import installed_models
 from heval_core.logs.fields import Log, LogFields, read_rows
 from heval_core.logs.files import records
-from heval_core.logs.report import between, facts, headline
-from heval_core.logs.traced import MISSING, NEEDLESS, RIGHT, WRONG
+from heval_core.logs.report import between, facts, headline, surface_of
+from heval_core.logs.tables import MARKERS
 from heval_core.logs.traced_log import REPORT, ROWS, SENTENCES, TracedLog, as_kept
 from heval_core.present.html import plain, render
 from heval_core.present.numbers import percent, so_many
@@ -35,7 +34,7 @@ _SHARES = {
     "some": "a sentence without",
     "all": "every sentence with one",
 }
-_MARKERS = {"": "any marker", **{name: f"a marker {name}" for name in (WRONG, NEEDLESS, MISSING, RIGHT)}}
+_MARKERS = {"": "any marker", **{name: f"a marker {name}" for name in MARKERS}}
 _FIRST_ROWS, _FIRST_BAD, _LETTERS = 5, 3, 120
 
 
@@ -50,12 +49,13 @@ def draw() -> None:
         address.refuse(LOG, name, [one for one, _ in log_jobs.traced_logs()], "log")
     elif log_jobs.running(folder):
         _watch(folder)
-    elif not (folder / f"{ROWS}.parquet").is_file():
-        last = (log_jobs.messages(folder) or ["it was not traced to its end"])[-1]
-        st.error(plain(last.removeprefix("error: ")))
-        _back()
     else:
-        _draw_traced(name, TracedLog(folder))
+        if trouble := log_jobs.trouble(folder):
+            st.error(plain(trouble))
+        if (folder / f"{ROWS}.parquet").is_file():
+            _draw_traced(name, TracedLog(folder))
+        else:
+            _back()
 
 
 def _back() -> None:
@@ -95,10 +95,11 @@ def _offer(path: Path) -> None:
     """Show how a log is read, and offer to trace it."""
     with st.expander("Which fields"):
         columns = st.columns(5)
-        named = {
-            name: column.text_input(name, key=f"log_{name}", placeholder="found").strip() or None
+        typed = {
+            name: column.text_input(name, key=f"log_{name}", placeholder="found")
             for name, column in zip(LogFields.__dataclass_fields__, columns, strict=True)
         }
+    named = {name: (text if name == "delimiter" else text.strip()) or None for name, text in typed.items()}
     log = _read(str(path), path.stat().st_mtime_ns, LogFields(**named))
     st.markdown(plain(log.read_as))
     for bad in log.bad[:_FIRST_BAD]:
@@ -119,16 +120,10 @@ def _offer(path: Path) -> None:
     if not models:
         sidebar.how_to_add()
     if st.button(f"Trace {so_many(len(log.rows), 'row')}", type="primary", key="log_trace", disabled=not models):
-        options = [
-            "--model",
-            sidebar.loaded_by(model, models[model]),
-            "--writer",
-            named_writer,
-            *(["--quick"] if fast else []),
-        ]
-        options += [part for name, field in named.items() if field for part in (f"--{name}", field)]
+        options = [f"--model={sidebar.loaded_by(model, models[model])}", f"--writer={named_writer}"]
+        options += [*(["--quick"] if fast else []), *(f"--{name}={field}" for name, field in named.items() if field)]
         log_jobs.begin(path, options)
-        address.put(log=path.parent.name)
+        address.put(log=log_jobs.folder_with(path).name)
         st.rerun()
 
 
@@ -190,10 +185,7 @@ def _draw_traced(name: str, traced: TracedLog) -> None:
     measures, notes = traced.summary()
     who = traced.about.who
     st.markdown(f"**{plain(headline(measures, rows.index))}** {plain(who[:1].upper() + who[1:])}.")
-    others = [
-        f"{one.title}: {percent(one.value)} of {so_many(one.n, one.of.removesuffix('s'))} ({between(one)})."
-        for one in measures[1:]
-    ]
+    others = [f"{one.title}: {percent(one.value)} of {so_many(one.n, one.of)} ({between(one)})." for one in measures[1:]]
     st.caption("  \n".join(map(plain, others)))
     for note in notes:
         st.warning(plain(note))
@@ -214,12 +206,12 @@ def _filtered(rows: pd.DataFrame, sentences: pd.DataFrame) -> pd.DataFrame:
     ratio = rows["share_with_source"]
     rests = {"none": ratio == 0, "some": ratio < 1, "all": ratio == 1}
     left = rows[rests[chosen]] if chosen else rows
-    left = left[left[f"markers_{marked}"] > 0] if marked else left
+    left = left[left[f"markers_{marked.replace(' ', '_')}"] > 0] if marked else left
     if text.strip():
         wanted = text.strip().lower()
-        fits = (sentences["passage_id"].fillna("").str.lower() == wanted) | sentences["passage_text"].fillna(
-            ""
-        ).str.lower().str.contains(wanted, regex=False)
+        ids = sentences["passage_ids"].fillna("").str.lower().str.split("; ")
+        fits = ids.map(lambda known: wanted in known).astype(bool)
+        fits |= sentences["passage_text"].fillna("").str.lower().str.contains(wanted, regex=False)
         left = left[left["row"].isin(sentences.loc[fits, "row"])]
     return left
 
@@ -238,7 +230,7 @@ def _draw_rows(name: str, rows: pd.DataFrame) -> None:
 
 
 def _line(name: str, row: dict[str, Any]) -> dict[str, Any]:
-    counts = [(kind, row[f"markers_{kind}"]) for kind in (RIGHT, WRONG, NEEDLESS, MISSING)]
+    counts = [(kind, row[f"markers_{kind.replace(' ', '_')}"]) for kind in MARKERS]
     assessed = row["problem"] is None or pd.isna(row["problem"])
     return {
         "id": row["id"],
@@ -272,7 +264,7 @@ def _draw_row(traced: TracedLog, rows: pd.DataFrame, number: int) -> None:
         return
     st.markdown("  \n".join(map(plain, facts(row))))
     data: dict[str, Any] = {"status": None, "without": None, "old": None, "static": True, "view": {}, "id": f"row {number}"}
-    component("answer", f"log_row_{number}", asdict(answer_drawing(answer, traced.about.explainers)) | data)
+    component("answer", f"log_row_{number}", asdict(surface_of(row, answer, traced.about.explainers)) | data)
 
 
 def _step(label: str, order: Sequence[int], at: int) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import re
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ from heval_core.logs.files import records
 from heval_core.logs.report import MOST_OPEN, between, headline, log_report
 from heval_core.logs.tables import summary, worst_first
 from heval_core.logs.traced import MISSING, NEEDLESS, WRONG, TracedRow
-from heval_core.logs.traced_log import ABOUT, REPORT, LogAbout, TracedLog, notes, write_log
+from heval_core.logs.traced_log import ABOUT, REPORT, LogAbout, TracedLog, notes, write_log, write_whole
 from heval_core.present.numbers import percent, so_many
 from heval_core.prompting.prompts import spelled
 from heval_core.records import HEvalError
@@ -82,17 +83,21 @@ def _trace(options: argparse.Namespace) -> int:
     request.check()
     executor = executor_of(options)
     folder = options.store or traces_folder() / re.sub(r"[^\w.-]", "_", options.log.name)
-    keys = {content: shard.key for content, shard in request.shards.items()}
-    about = _about(options, request)
-    _check_store(folder, about)
-    say_progress(_price(request, len(keys)))
-    write_log(folder, about, request.rows, keys)
-    outcome = run(request, folder, executor)
-    rows = _write(TracedLog(folder))
+    about, keys = _about(options, request), {content: shard.key for content, shard in request.shards.items()}
+    ShardStore(folder).create()
+    with only_writer(folder):  # to the end: the tables are of this run
+        _check_log(folder, about)
+        say_progress(_price(request, len(keys)))
+        write_log(folder, about, request.rows, keys)
+        outcome = run(request, folder, executor, held=True)
+        if outcome.stopped:
+            say(f"stopped: {outcome.stopped}; finished rows are kept, {outcome.left} are left; run the same command again")
+            return 1
+        rows = _write(TracedLog(folder))
     failing = _failing(rows, options.fail_under, options.fail_on)
     if options.junit:
-        _write_junit(options.junit, options.log.name, rows, failing)
-    return _say(folder, rows, failing, log, outcome)
+        _write_junit(options.junit, log, rows, failing)
+    return _say(about, folder, rows, failing, log, outcome)
 
 
 def _about(options: argparse.Namespace, request: TraceOptions) -> LogAbout:
@@ -111,11 +116,8 @@ def _about(options: argparse.Namespace, request: TraceOptions) -> LogAbout:
     )
 
 
-def _check_store(folder: Path, about: LogAbout) -> None:
-    """Make the store. Raises HEvalError where another run writes to it, or it has the trace of another log."""
-    ShardStore(folder).create()
-    with only_writer(folder):
-        pass
+def _check_log(folder: Path, about: LogAbout) -> None:
+    """Raise HEvalError where a folder has the trace of another log."""
     before = TracedLog(folder).about if (folder / ABOUT).is_file() else about
     if before.path != about.path:
         raise HEvalError(f"{folder} has the trace of another log, {before.path}; use another folder (--store).")
@@ -123,7 +125,7 @@ def _check_store(folder: Path, about: LogAbout) -> None:
 
 def _price(request: TraceOptions, different: int) -> str:
     """Say what it will take, before a model is loaded."""
-    with_passages = [row for row in request.rows if row.passages]
+    with_passages = [row for row in request.rows if row.has_passages]
     letters = sum(len(row.question) + len(row.answer) + sum(len(one.text) for one in row.passages) for row in with_passages)
     tokens = letters / _LETTERS / max(1, len(with_passages))
     passages = sum(len(row.passages) for row in with_passages) / max(1, len(with_passages))
@@ -142,7 +144,8 @@ def _write(traced: TracedLog) -> list[TracedRow]:
         _, answer = traced.traced_at(positions[row.row.number])
         if answer is not None:
             answers[row.row.number] = answer
-    (traced.folder / REPORT).write_text(log_report(traced.about, rows, answers), encoding="utf-8")
+    page = log_report(traced.about, rows, answers)
+    write_whole(traced.folder / REPORT, lambda path: path.write_text(page, encoding="utf-8"))
     return rows
 
 
@@ -159,27 +162,35 @@ def _failing(rows: list[TracedRow], under: float | None, on: tuple[str, ...]) ->
     return failing
 
 
-def _write_junit(path: Path, name: str, rows: list[TracedRow], failing: dict[int, str]) -> None:
-    count = {"tests": str(len(rows)), "failures": str(len(failing)), "skipped": str(sum(not row.assessed for row in rows))}
-    suite = ElementTree.Element("testsuite", {"name": name, **count})
+def _write_junit(path: Path, log: Log, rows: list[TracedRow], failing: dict[int, str]) -> None:
+    outcomes = [(f"record {bad.number}", "error", bad.line) for bad in log.bad]
     for row in rows:
-        case = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": f"row {row.row.id}"})
-        if row.row.number in failing:
-            ElementTree.SubElement(case, "failure", {"message": failing[row.row.number]})
-        elif not row.assessed:
-            ElementTree.SubElement(case, "skipped", {"message": row.problem})
+        why = failing.get(row.row.number, "")
+        outcomes.append((f"row {row.row.id}", "failure" if why or row.assessed else "skipped", why or row.problem))
+    kinds = Counter(kind for _, kind, why in outcomes if why)
+    count = {"tests": len(outcomes), "failures": kinds["failure"], "errors": kinds["error"], "skipped": kinds["skipped"]}
+    suite = ElementTree.Element("testsuite", {"name": "heval trace", **{name: str(number) for name, number in count.items()}})
+    for name, kind, why in outcomes:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": "trace", "name": _printable(name)})
+        if why:
+            ElementTree.SubElement(case, kind, {"message": _printable(why)})
     try:
         ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as error:
         raise HEvalError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def _say(folder: Path, rows: list[TracedRow], failing: dict[int, str], log: Log, outcome: Outcome) -> int:
+def _printable(text: str) -> str:
+    """Return a text that XML can hold."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def _say(about: LogAbout, folder: Path, rows: list[TracedRow], failing: dict[int, str], log: Log, outcome: Outcome) -> int:
     """Print what was found. Returns the exit code."""
-    about, measures = TracedLog(folder).about, summary(rows)
+    measures = summary(rows)
     print(f"{about.who}: {headline(measures, rows)}")
     for measure in measures[1:]:
-        of = so_many(measure.n, measure.of.removesuffix("s"))
+        of = so_many(measure.n, measure.of)
         print(f"  {measure.title}: {percent(measure.value)} of {of} ({between(measure)})")
     for note in notes(about, rows):
         print(f"note: {note}")
@@ -190,10 +201,10 @@ def _say(folder: Path, rows: list[TracedRow], failing: dict[int, str], log: Log,
         if row.row.number in failing:
             print(f"failed: row {row.row.id}: {failing[row.row.number]}")
     print(f"in {folder}: {REPORT}, rows.csv, sentences.csv (and .parquet)")
-    if outcome.interrupted or outcome.stopped:
-        why = "interrupted" if outcome.interrupted else f"stopped: {outcome.stopped}"
-        say(f"{why}; finished rows are kept, {outcome.left} are left, and the same command continues from there")
-        return 130 if outcome.interrupted else 1
+    if outcome.interrupted:
+        say(f"interrupted; finished rows are kept, {outcome.left} are left, and the same command continues from there")
+        return 130
     if failing:
         return FAILED
-    return 1 if log.bad or outcome.failed or any(row.problem and row.row.passages for row in rows) else 0
+    incomplete = log.bad or outcome.failed or not measures or any(row.problem and row.row.has_passages for row in rows)
+    return 1 if incomplete else 0

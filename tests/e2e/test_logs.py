@@ -38,7 +38,7 @@ def test_a_dropped_log_is_traced_while_nobody_looks_and_its_rows_are_read_kept_a
         settle(page)
         page.get_by_role("button", name="Trace 3 rows").click()
         page.get_by_role("button", name="Stop").or_(page.locator(".log-rows")).first.wait_for()
-        assert query_of(page)["log"] == ["answers_of_ours.jsonl"]
+        assert query_of(page)["log"][0].startswith("answers_of_ours.jsonl-")
         there = page.url
         visit(page, f"{address}/about")  # the page is left
         page.goto(there)

@@ -83,6 +83,20 @@ def test_of_many_sentences_those_are_left_out_that_a_quick_explainer_names_and_t
         assert verdicts[0]["stands"]["holds"]
 
 
+def test_of_each_document_that_counts_a_sentence_is_left_out(copying, monkeypatch):
+    """Whatever explainers name: that a document is not needed is said where none of its sentences was."""
+    lines = [" ".join(told(number) for number in range(3, 23)), f"{told(30)} {told(31)}"]
+    found = of_copier(copying, lines, f"{told(5)} {told(30)}").generated
+    monkeypatch.setattr(type(found), "counting", lambda self: [0, 1])
+    usual = type(found).named
+    monkeypatch.setattr(type(found), "named", lambda self, keys, of=None: {0, 1, 2} if of is None else usual(self, keys, of))
+    inside = np.array([int(unit.part.rpartition(" ")[2]) - 1 for unit in found.sentences])
+    wanted = answer_steps._to_leave_out(found, inside, ["attn"])
+    assert {0, 1, 2} <= set(wanted)
+    assert any(inside[index] == 1 for index in wanted)
+    assert found.sentences[max(wanted)].part == "document 2"
+
+
 def test_a_choice_that_was_not_left_out_is_counted_and_not_judged():
     sentences = [Unit(0, 4, "document 1"), Unit(4, 8, "document 2")]
     left_out = Matrix("sentence", (sentences[0],), np.ones((1, 2), np.float32), np.ones((1, 2), bool))

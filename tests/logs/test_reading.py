@@ -57,7 +57,7 @@ def test_each_format_is_read_by_itself(path):
 
 def test_how_it_was_read_is_said_and_can_be_overruled(tmp_path):
     assert read(tmp_path, [ROW]).read_as == (
-        "read as: question = question, passages = contexts (a list of texts), answer = answer; 1 rows, 2 passages"
+        "read as: question = question, passages = contexts (a list of texts), answer = answer; 1 row, 2 passages"
     )
     one = {"a": {"q": QUESTION}, "b": [{"body": KENYA}], "c": {"d": [{"text": ANSWER}]}, "key": 12, "question": "another"}
     log = read(tmp_path, [one], question="a.q", passages="b[].body", answer="c.d", id="key")
@@ -77,7 +77,7 @@ def test_how_it_was_read_is_said_and_can_be_overruled(tmp_path):
     ("", []),
     (None, []),
     ([], []),
-    ([KENYA, "  "], [KENYA]),
+    ([KENYA, "  ", PERU], [KENYA, "", PERU]),
     ({"documents": [{"page_content": KENYA}]}, [KENYA]),
     ({"0": {"text": KENYA}, "1": {"text": PERU}}, [KENYA, PERU]),
     ([{"document": {"content": KENYA}}], [KENYA]),
@@ -94,7 +94,7 @@ def test_passages_of_a_text_are_parted_by_what_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(("change", "reason"), [
-    ({"contexts": "[not, a list"}, "the passages begin like a list, and are none that can be read; write a JSON list"),
+    ({"contexts": "['not', a list"}, "the passages look like a list, and are none that can be read (['not', a list …)"),
     ({"contexts": [{"id": 3}]}, "passage 1 has no text; it has 'id'"),
     ({"contexts": 3}, "the passages are 3; they should be a list of texts"),
     ({"answer": "  "}, "it has no answer: 'answer' is empty"),
@@ -176,6 +176,90 @@ def test_a_gold_answer_is_no_passage_and_no_answer(tmp_path):
     assert (
         read(tmp_path, [{"question": QUESTION, "docs": [KENYA], "answer": "gold", "output": ANSWER}]).rows[0].answer == ANSWER
     )
+
+
+CHAT = [{"role": "system", "content": "s"}, {"role": "user", "content": QUESTION}, {"role": "assistant", "content": "a"}]
+
+
+@pytest.mark.parametrize(("change", "question", "answer"), [
+    ({"answer": {"messages": [{"type": "human", "content": "x"}, {"type": "ai", "content": ANSWER}]}}, QUESTION, ANSWER),
+    ({"answer": [*CHAT, {"role": "assistant", "content": [{"text": "The capital"}, {"text": "is Nairobi."}]}]}, QUESTION,
+     "The capital is Nairobi."),
+    ({"question": CHAT}, QUESTION, ANSWER),
+    ({"question": {"messages": [["system", "s"], ["user", "hello?"]]}}, "hello?", ANSWER),
+    ({"answer": '{"answer": "In quotes."}'}, QUESTION, "In quotes."),
+    ({"answer": '{"name": "Bob", "age": 3}'}, QUESTION, '{"name": "Bob", "age": 3}'),  # a text is what it is
+    ({"answer": '["a", "b"]'}, QUESTION, '["a", "b"]'),
+    ({"answer": "[1]"}, QUESTION, "[1]"),
+])  # fmt: skip
+def test_who_asks_and_who_answers_in_a_chat_and_a_text_is_what_it_is(tmp_path, change, question, answer):
+    row = read(tmp_path, [ROW, ROW | change]).rows[1]
+    assert (row.question, row.answer) == (question, answer)
+
+
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"answer": ["a", "b"]}, "the answer is a list of 2; a record has one answer"),
+    ({"answer": CHAT[:2]}, "nobody in the chat says the answer; there are system, user"),
+    ({"answer": {"name": "Bob"}}, "the answer is an object with 'name'; give --answer the name of its text, dotted"),
+])  # fmt: skip
+def test_what_holds_no_answer_is_no_row(tmp_path, change, reason):
+    (bad,) = read(tmp_path, [ROW, ROW | change]).bad
+    assert bad.reason == reason
+
+
+@pytest.mark.parametrize(("cell", "texts"), [
+    (["[1,2,3]", '{"price": 3}', '{"text": "abc"}'], ["[1,2,3]", '{"price": 3}', '{"text": "abc"}']),
+    ([["one", "two"], ["three"]], ["one", "two", "three"]),
+    ([{"text": ["one", "two"]}], ["one two"]),
+    (["one", None, "three"], ["one", "", "three"]),
+    ("array(['x one', 'y two'], dtype=object)", ["x one", "y two"]),
+    ("(Reuters) - It is there.", ["(Reuters) - It is there."]),
+    ("[Editor's note] It is there.", ["[Editor's note] It is there."]),
+    ("[1] foo\n[2] bar, as [3] says", ["foo", "bar, as [3] says"]),
+])  # fmt: skip
+def test_a_passage_is_what_it_is_and_keeps_its_number(tmp_path, cell, texts):
+    assert [one.text for one in read(tmp_path, [ROW, ROW | {"contexts": cell}]).rows[1].passages] == texts
+
+
+def test_columns_of_records_and_frames_of_arrays_are_rows(tmp_path):
+    columns = {"question": [QUESTION, "q2"], "answer": [ANSWER, "a2"], "contexts": [[KENYA], [PERU]]}
+    for log in (read(tmp_path, json.dumps(columns), "columns.json"), rows_of(pd.DataFrame(columns))):
+        assert [(row.question, [one.text for one in row.passages]) for row in log.rows] == [
+            (QUESTION, [KENYA]),
+            ("q2", [PERU]),
+        ]
+    frame = pd.DataFrame([ROW]).assign(contexts=[np.array([KENYA, PERU], dtype=object)])
+    assert [one.text for one in rows_of(frame).rows[0].passages] == [KENYA, PERU]
+
+
+def test_rows_of_one_trace_are_rows_of_their_own_where_each_has_all(tmp_path):
+    rows = [ROW | {"trace_id": "x"}, ROW | {"trace_id": "x", "answer": "another"}, ROW | {"trace_id": "y"}]
+    log = read(tmp_path, rows)
+    assert [row.answer for row in log.rows] == [ANSWER, "another", ANSWER]
+    joined = read_rows(records(Path(__file__).with_name("formats") / "openinference.jsonl"))
+    assert joined.read_as.endswith("1 row, 2 passages; joined by trace: 3 records")
+
+
+@pytest.mark.parametrize(("given", "ids"), [
+    ([2.0, 1.0, None], ["2", "1", "3"]),
+    ([np.int64(7), np.int64(7)], ["7", "7 (2)"]),
+    (["a", "a", "a (2)"], ["a", "a (2)", "a (2) (2)"]),
+])  # fmt: skip
+def test_ids_are_the_logs_and_no_two_are_the_same(given, ids):
+    assert [row.id for row in rows_of([ROW | {"id": one} for one in given]).rows] == ids
+
+
+def test_a_record_that_also_holds_a_list_is_a_record(tmp_path):
+    for more in ({"data": [{"k": 1}]}, {"spans": []}):
+        assert read(tmp_path, json.dumps(ROW | more), "one.jsonl").rows[0].answer == ANSWER
+    assert read(tmp_path, json.dumps(ROW, indent=2), "one.json").rows[0].question == QUESTION
+
+
+def test_what_should_have_been_retrieved_is_no_passage(tmp_path):
+    row = {"input": QUESTION, "actual_output": ANSWER, "retrieval_context": None, "context": ["the ideal one"]}
+    assert read(tmp_path, [row]).rows[0].passages == ()
+    gold = {"question": QUESTION, "contexts": [KENYA], "answer": "gold", "generated_answer": ANSWER}
+    assert read(tmp_path, [gold]).rows[0].answer == ANSWER
 
 
 def test_content_is_the_texts_alone(tmp_path):

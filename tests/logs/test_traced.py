@@ -6,9 +6,11 @@ import math
 
 import pytest
 
+from heval_core.logs.report import surface_of
 from heval_core.logs.rows import LogPassage, LogRow
 from heval_core.logs.tables import row_record, sentence_records, summary, worst_first
-from heval_core.logs.traced import TracedRow, traced
+from heval_core.logs.traced import TracedRow, _spans_in, traced
+from heval_core.records import Span
 from tests.pages.whole_answers import made_up, sentence, word
 
 PASSAGES = tuple(
@@ -16,7 +18,7 @@ PASSAGES = tuple(
 )
 
 
-def row(answer=" Iceland. 60 maybe", passages=PASSAGES, number=1):
+def row(answer="Iceland. 60 maybe", passages=PASSAGES, number=1):
     return LogRow(number, "log.jsonl:1", f"r{number}", "Where?", answer, passages)
 
 
@@ -71,6 +73,44 @@ def test_a_marker_is_missing_only_where_others_are_there_and_needless_where_noth
     assert (only.written, only.marker, only.source) == ((1,), "needless", "memory")
 
 
+def test_markers_of_equal_and_unread_passages_and_what_stands_in_them():
+    passages = (
+        LogPassage("Iceland is cold."),
+        LogPassage("It has 324 metres."),
+        LogPassage(" Iceland  is cold."),
+        LogPassage(""),
+    )
+    unread = {2: "it does not fit", 3: "it is the same as passage 1", 4: "it is blank"}
+    words = [word(0, "Cold [3].", "document 1", 3.0), word(1, " 324 metres [2].", "document 1", 3.0)]
+    cited = [sentence(n, one["text"], 1, 3.0, [3.0]) | {"end": n + 1} for n, one in enumerate(words)]
+    about = {"tokens": [one["text"] for one in words], "words": words, "sentences": cited, "probabilities": [0.5] * 2}
+    whole = traced(row("Cold [3]. 324 metres [2].", passages), made_up(**about, matrix={}).result, (1,), unread)
+    assert [one.marker for one in whole.sentences] == ["right", "not read"]
+    assert [one.nowhere for one in whole.sentences] == [(), ()]
+    named = {measure.title: measure for measure in summary([whole])}
+    assert named["Sentences with markers that name what they rest on"].n == 1  # what was not read cannot be judged
+
+
+def test_the_reading_surface_has_the_logs_numbers():
+    words = [word(0, " Iceland", "document 1", 3.0), word(1, ".", "memory", 0.1), word(2, " 60", "document 2", 6.0)]
+    words += [word(3, " maybe", "unclear", 0.2)]
+    found = of(words=words)
+    drawn = surface_of(found, made_up(words=words).result)
+    assert [one.source for one in drawn.words] == ["document 1", "memory", "document 3", "unclear"]
+    assert [one.document for part in drawn.sentences for one in part.citations] == [1, 3]
+    assert [part.by_document for part in drawn.sentences] == [(3.0, 0.0, 0.2), (0.2, 0.0, 6.2)]
+    assert [(len(one.sentences), one.name) for one in drawn.documents] == [
+        (1, None), (0, "not read: it is the same as passage 1"), (1, None),
+    ]  # fmt: skip
+
+
+def test_a_sentence_is_where_the_log_has_it_whatever_a_tokenizer_made_of_its_letters():
+    answer = "e\u0301 accent. \u00c7a va?  Oui ."
+    spans = _spans_in(answer, ["é accent.", "Ça va?", "Oui."])
+    assert [answer[span.start : span.end] for span in spans] == ["e\u0301 accent.", "\u00c7a va?", "Oui ."]
+    assert _spans_in("It is. It is.", ["It is.", "It is."]) == [Span(0, 6), Span(7, 13)]
+
+
 def test_of_a_row_its_weakest_sentence_order_and_plausibility_are_told():
     found = of()
     assert (found.share, found.not_used, found.weakest.number) == (1.0, [], 1)  # 3 nats, the other 6
@@ -113,7 +153,7 @@ def test_a_log_as_a_whole_has_shares_with_intervals_over_rows_and_the_worst_row_
     rows = [of(number=number) for number in (1, 2, 3)] + [of(number=4, words=words, sentences=nothing)]
     rows += [TracedRow(row(number=5), "m", problem="it has no passages: not assessed")]
     first, answers, passages, *_ = summary(rows)
-    assert (first.value, first.n, first.of) == (6 / 8, 8, "sentences")
+    assert (first.value, first.n, first.of) == (6 / 8, 8, "sentence")
     assert first.low < 6 / 8 < first.high
     assert (answers.value, answers.n) == (3 / 4, 4)
     assert (passages.value, passages.n) == (2 / 8, 8)

@@ -47,7 +47,7 @@ def test_the_rows_of_a_log_stand_with_the_worst_first_beside_shares_with_interva
     text = " ".join(one.value for one in (*app.markdown, *app.caption, *app.warning))
     assert "4 of 5 sentences rest on a passage" in text
     assert "Read by copies, written by gpt" in text
-    assert "Markers that name others: 50 % of 2 markers" in text.replace("\\", "")
+    assert "Sentences with markers that name others: 50 % of 2 sentences" in text.replace("\\", "")
     assert "1 record of the log could not be read" in text
     order = [html(app).index(f">{name}<") for name in ("wrong", "both", "one", "nothing")]
     assert order == sorted(order)
@@ -96,30 +96,36 @@ def test_traced_logs_are_listed_and_a_folder_that_is_none_is_passed_over(folder)
 def test_an_upload_is_a_file_of_its_folder_whatever_it_is_called(monkeypatch, tmp_path):
     monkeypatch.setenv("HEVAL_TRACES", str(tmp_path))
     path = log_jobs.uploaded("../../a b.jsonl", b"{}")
-    assert path == tmp_path / path.name / path.name
-    assert (path.read_bytes(), path.name) == (b"{}", "_.._a_b.jsonl")
-    assert log_jobs.uploaded("x.csv", b"1").parent.parent == traces_folder()
+    assert (path.read_bytes(), path.name, log_jobs.folder_with(path).parent) == (b"{}", "_.._a_b.jsonl", traces_folder())
+    # What is dropped lies beside nothing of the program's, and another log of that name is another one.
+    one, other = (log_jobs.uploaded("trace.json", content) for content in (b"1", b"2"))
+    assert log_jobs.folder_with(one) != log_jobs.folder_with(other)
+    assert log_jobs.traced_logs() == []
+    assert log_jobs.uploaded("trace.json", b"1") == one
     monkeypatch.setattr(log_jobs.Path, "write_bytes", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(HEvalError, match="cannot be written to .*: No space left on device"):
-        log_jobs.uploaded("x.csv", b"1")
+        log_jobs.uploaded("y.csv", b"3")
 
 
 def test_a_job_is_known_by_who_holds_its_folder_and_can_be_stopped_from_any_page(monkeypatch, tmp_path):
     monkeypatch.setenv("HEVAL_TRACES", str(tmp_path))
     path, begun, ended = log_jobs.uploaded("x.jsonl", b"{}"), [], []
+    folder = log_jobs.folder_with(path)
     job = SimpleNamespace(poll=lambda: None, pid=12)
     monkeypatch.setattr(log_jobs.subprocess, "Popen", lambda command, **how: (begun.append(command), job)[1])
     monkeypatch.setattr(log_jobs.os, "kill", lambda number, how: ended.append((number, how)))
-    assert not log_jobs.running(path.parent)
-    log_jobs.begin(path, ["--model", "m"])
-    assert begun[0][1:] == ["-m", "precompute", "trace", str(path), "--store", str(path.parent), "--model", "m"]
-    assert log_jobs.running(path.parent)  # it has not begun to write
-    log_jobs.stop(path.parent)
+    assert not log_jobs.running(folder)
+    log_jobs.begin(path, ["--model=m"])
+    assert begun[0][1:] == ["-m", "precompute", "trace", str(path), f"--store={folder}", "--model=m"]
+    assert log_jobs.running(folder)  # it has not begun to write
+    log_jobs.begin(path, ["--model=m"])
+    assert len(begun) == 1  # it runs
+    log_jobs.stop(folder)
     assert ended == [(12, signal.SIGTERM)]
     job.poll = lambda: 1
-    assert not log_jobs.running(path.parent)
-    with only_writer(path.parent):  # by another server, or the command line
-        assert log_jobs.running(path.parent)
-    (path.parent / "job.txt").write_text("read as: …\nerror: The model is not here.\n")
-    app = open_page("your_prompt", tab="log", log="x.jsonl")
+    assert not log_jobs.running(folder)
+    with only_writer(folder):  # by another server, or the command line
+        assert log_jobs.running(folder)
+    (folder / "job.txt").write_text("read as: …\nerror: The model is not here.\n")
+    app = open_page("your_prompt", tab="log", log=folder.name)
     assert app.error[0].value == "The model is not here\\."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
+from heval_core.lm.budget import NotEnoughMemory
 from heval_core.logs.traced_log import TracedLog
 from heval_core.store.progress import only_writer
 from heval_core.store.shards import ShardStore
@@ -162,6 +164,46 @@ def test_a_folder_is_of_one_log(trace, tmp_path, capsys):
 def test_wrong_usage_is_one_line(trace, capsys, more, message):
     assert trace([ROW], *more) == 2
     assert message in capsys.readouterr().err
+
+
+def test_where_nothing_could_be_assessed_ci_is_not_green(trace, tmp_path, capsys):
+    renamed = [{"question": ROW["question"], "retrieved": [KENYA], "answer": "Lisbon."}]
+    assert trace(renamed, "--quick", "--fail-under", ".9") == 1
+    assert "passages: none was found" in capsys.readouterr().out
+    assert list(pd.read_parquet(tmp_path / "store" / "sentences.parquet").columns)[:4] == ["row", "id", "sentence", "start"]
+
+
+def test_junit_has_a_case_for_each_record_and_no_character_that_xml_forbids(trace, tmp_path):
+    rows = [ROW | {"id": "a\x0cb"}, ROW | {"answer": ""}, ROW | {"id": "c", "contexts": []}]
+    assert trace(rows, "--quick", "--junit", str(tmp_path / "junit.xml")) == 1
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["3", "0", "1", "1"]
+    assert len(list(suite.iter("testcase"))) == 3
+
+
+def test_another_reader_leaves_no_answer_of_the_one_before(trace, tmp_path):
+    assert trace([ROW], "--quick") == 0
+    assert trace([ROW], "--quick", model="demo-gpt2") == 0
+    (kept,) = (tmp_path / "store" / "answers").iterdir()
+    assert json.loads(gzip.decompress(kept.read_bytes()))["asked"]["model"] == "demo-gpt2"
+    assert len(ShardStore(tmp_path / "store").entries()) == 2
+
+
+def test_a_machine_without_memory_is_no_property_of_a_row(trace, tmp_path, monkeypatch):
+    def full(*about):
+        raise NotEnoughMemory("There is not enough memory.")
+
+    monkeypatch.setattr("precompute.trace.read_row", full)
+    assert trace([ROW], "--quick") == 1
+    assert not any(entry.rows for entry in ShardStore(tmp_path / "store").entries().values())
+    monkeypatch.undo()
+    assert trace([ROW], "--quick") == 0
+
+
+def test_a_report_that_cannot_be_written_is_one_line(trace, tmp_path, capsys):
+    (tmp_path / "store" / "report.html").mkdir(parents=True)
+    assert trace([ROW], "--quick") == 2
+    assert "report.html cannot be written: " in capsys.readouterr().err
 
 
 def test_a_full_disk_stops_it_in_one_line_and_what_is_made_is_kept(trace, tmp_path, capsys, monkeypatch):
