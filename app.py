@@ -23,7 +23,7 @@ address.enter(page.title)
 with frame.watched("navigation"):
     frame.draw([*pages, annotating] if annotate.is_on() else pages, page)
 with frame.watched("sidebar"):
-    sidebar.draw(on_own_page=page.title == frame.OWN_PROMPT)
+    sidebar.draw(on_own_page=frame.has_form(page.title))
 with frame.watched(page.title):
     page.run()
 address.leave()

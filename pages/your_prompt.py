@@ -9,7 +9,7 @@ from heval_core.ui import address, frame, links, logs, own_answer, own_menus, ow
 from heval_core.ui.component import component
 
 TITLE = "What does this answer rest on?"
-TABS = {"one": "One answer", "log": "A log"}
+TABS = {"one": "Answer", "log": "Log"}
 
 
 def page() -> None:

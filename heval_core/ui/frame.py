@@ -72,6 +72,11 @@ ICON = str(COMPONENTS / "icon.png")
 OWN_PROMPT = "Your prompt"
 
 
+def has_form(page: str) -> bool:
+    """Return whether the form is open on a page: on *Your prompt*, unless it shows a log."""
+    return page == OWN_PROMPT and address.value("tab") != "log"
+
+
 def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
     """Draw the stylesheet, links to all pages with the view that goes along, and the key that opens the form.
 
@@ -80,7 +85,7 @@ def draw(pages: Sequence[StreamlitPage], current: StreamlitPage) -> None:
     st.html(COMPONENTS / "page.css")
     with st.container(horizontal=True, key="navigation", gap="xsmall", vertical_alignment="center"):
         # First, so that the keyboard comes to it first; the stylesheet puts it last.
-        component("sidebar_button", "sidebar_button", {"own": current.title == OWN_PROMPT}, width="content")
+        component("sidebar_button", "sidebar_button", {"own": has_form(current.title)}, width="content")
         st.html(COMPONENTS / "brand.html", width="content")
         with st.container(horizontal=True, key="pages", gap="xsmall", vertical_alignment="center"):
             for page in pages:

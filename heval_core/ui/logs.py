@@ -1,4 +1,4 @@
-"""*A log*, the second tab of *Your prompt*: a file is chosen, read, traced as a job, and its rows shown, the worst first."""
+"""*Log*, the second tab of *Your prompt*: a file is chosen, read, traced as a job, and its rows shown, the worst first."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def _draw_row(traced: TracedLog, rows: pd.DataFrame, number: int) -> None:
         st.button("All rows", key="log_rows", on_click=address.setter(row=None))
         _step("Worse", order, at - 1)
         _step("Better", order, at + 1)
-        if answer is not None and st.button("Keep it", key="log_keep", help="Into *Kept* of *One answer*."):
+        if answer is not None and st.button("Keep it", key="log_keep", help="Into *Kept* of *Answer*."):
             _keep(traced, positions.index(number))
     st.subheader(plain(row.row.question))
     st.caption(plain(f"row {row.row.id}; {traced.about.who}"))

@@ -24,7 +24,7 @@ def test_a_dropped_log_is_traced_while_nobody_looks_and_its_rows_are_read_kept_a
     (log := tmp_path / "answers of ours.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
     with somebody_else(page) as page:
         visit(page, f"{address}/your_prompt")
-        page.get_by_role("radio", name="A log").or_(page.get_by_role("button", name="A log")).first.click()
+        page.get_by_role("radio", name="Log", exact=True).or_(page.get_by_role("button", name="Log", exact=True)).first.click()
         page.locator("input[type=file]").set_input_files(log)
         page.get_by_text("read as: question = question, passages = contexts (a list of texts), answer = answer").wait_for()
         page.get_by_text("row 4 (answers_of_ours.jsonl:4): it has no question: 'question' is empty").wait_for()

@@ -1,4 +1,4 @@
-"""The tab *A log*: rows of a traced log, filters, what is not there; and the job behind it."""
+"""The tab *Log*: rows of a traced log, filters, what is not there; and the job behind it."""
 
 from __future__ import annotations
 
