@@ -92,12 +92,12 @@ def answer_steps(
     left_out = (DOCUMENT, SENTENCE) if generated.documents else ()
     others = [explainer for explainer in able if explainer.key not in left_out]
     first_ones, quick = ([one for one in others if _takes_under(most, one, len(prompt.ids))] for most in (ONE_PASS, QUICK))
-    naming, plan = [one.key for one in quick], list[tuple[str, _Work]]()
+    naming, plan, planned = [one.key for one in quick], list[tuple[str, _Work]](), set[str]()
 
-    def asked_of(some: Iterable[Method]) -> None:
+    def asked_of(some: Sequence[Method]) -> None:
         """Plan some explainers, in their order, unless they are planned."""
-        planned = [step for step, _ in plan]
         plan.extend((one.key, partial(_by, one)) for one in some if one.key not in planned)
+        planned.update(one.key for one in some)
 
     plan.append(("document", _without_documents))
     asked_of(first_ones)

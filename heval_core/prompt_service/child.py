@@ -62,14 +62,18 @@ def _answered(
 
     Explainers that need float32 are asked of the model in float32, where the rest is computed in bfloat16.
     """
-    from heval_core.explaining.answer_steps import tokenised
-    from heval_core.explaining.arguments import request_of
     from heval_core.plugins import catalogue
 
-    about, keys = request_of(request["question"], request["documents"]), request.get("more", request["explainers"])
+    keys = request.get("more", request["explainers"])
     exact = [key for key in keys if request.get("dtype") == "bfloat16" and "float32" in catalogue.method(key).needs]
+    lm = _model(request | ({"dtype": "float32"} if exact and known else {}), loaded, say)
+    # Behind the model: they load torch, and until it is said what is loaded, nothing is.
+    from heval_core.explaining.answer_steps import tokenised
+    from heval_core.explaining.arguments import request_of
+
+    about = request_of(request["question"], request["documents"])
     if known is None:
-        lm, coarse = _model(request, loaded, say), [key for key in keys if key not in exact]
+        coarse = [key for key in keys if key not in exact]
         with lm.asked_in(request["template"]):
             for step, answer in _steps(lm, tokenised(lm, about), request | {"explainers": coarse}):
                 known = answer or known
@@ -77,8 +81,8 @@ def _answered(
         if not exact or request.get("only_written"):
             return
         request = request | {"more": exact}
+        lm = _model(request | {"dtype": "float32"}, loaded, say)
     assert known is not None
-    lm = _model(request | ({"dtype": "float32"} if exact else {}), loaded, say)
     with lm.asked_in(request["template"]):
         yield from _more(lm, tokenised(lm, about), request, known)
 

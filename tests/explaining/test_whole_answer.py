@@ -256,7 +256,7 @@ def test_the_json_object_has_what_was_agreed_and_is_json(explained):
     assert {"start", "end", "text", "source", "nats", "by_document", "said_before"} <= set(answer["words"][0])
     assert {"start", "end", "text", "citations", "said_before", "shares"} <= set(answer["sentences"][0])
     assert sum(answer["sentences"][0]["shares"].values()) == pytest.approx(1)
-    quick = [DOCUMENT, "origin", "attn", "mechlight", SENTENCE]  # what is cheap comes first
+    quick = [DOCUMENT, "attn", "mechlight", "origin", SENTENCE]  # what is cheap comes first
     assert list(answer["matrix"]) == [*quick, "fa", "contextcite", "attnlrp"]
     for matrix in answer["matrix"].values():
         columns = {"token": len(answer["token_ids"]), "sentence": 2}[matrix["columns"]]
