@@ -32,6 +32,8 @@ from precompute.worker import Model
 
 # What a row says of its reader changes with these rules: they are part of each shard's key.
 RULES = 1
+# The regime of a log's shards, so that they have a line where progress is told.
+REGIME = "log"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +84,7 @@ class TraceOptions(Options):
             if row.has_passages and row.content not in shards:
                 key = hashed([*state, about, self.quick, row.content])
                 shard = Shard(TRACED.name, key, reader.key, reader.revision, TRACED.name, row.content)
-                shards[row.content] = replace(shard, start=row.number, stop=row.number + 1)
+                shards[row.content] = replace(shard, regime=REGIME, start=row.number, stop=row.number + 1)
         return shards
 
 

@@ -101,6 +101,13 @@ def test_an_answers_file_is_one_that_kept_opens(trace, tmp_path, monkeypatch):
     assert saved.result.model == MODEL
 
 
+def test_status_and_verify_know_a_log(trace, tmp_path, capsys):
+    assert trace([ROW], "--quick") == 0
+    assert main(["status", "--store", str(tmp_path / "store")]) == 0
+    assert "1 shards done, 0 missing" in capsys.readouterr().out
+    assert main(["verify", "--store", str(tmp_path / "store")]) == 0
+
+
 def test_a_log_that_has_grown_computes_what_is_new(trace, tmp_path, capsys):
     assert trace([ROW], "--quick") == 0
     made = {
