@@ -25,7 +25,7 @@ CEILINGS = {
     "lines of tests": 28_029,
     "files of tests": 236,
     "lines of JS and CSS": 2_792,
-    "words of docs": 11_837,
+    "words of docs": 11_985,
 }
 SLACK = 0.02
 
