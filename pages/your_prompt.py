@@ -8,7 +8,7 @@ from heval_core.present.html import plain
 from heval_core.ui import address, frame, links, logs, own_answer, own_menus, own_prompts, own_requests, sidebar
 from heval_core.ui.component import component
 
-TITLE = "What does this answer rest on?"
+TITLE, LOG_TITLE = "What does this answer rest on?", "What do these answers rest on?"
 TABS = {"one": "Answer", "log": "Log"}
 
 
@@ -19,7 +19,7 @@ def page() -> None:
     growing = pending is not None and pending.running
     saved = own_prompts.find(name) if name and not growing else None
     with st.container(horizontal=True, key="own_bar", vertical_alignment="center"):
-        st.title(TITLE)
+        st.title(LOG_TITLE if address.value("tab") == "log" else TITLE)
         tab = address.one_of("Traced", list(TABS), "tab", hidden=True, titles=TABS)
         if tab == "one":
             own_menus.draw(name, saved)

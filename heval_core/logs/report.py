@@ -144,8 +144,8 @@ def _line(row: TracedRow, answer: WholeAnswer | None) -> dict[str, Any]:
 
 def _data(row: TracedRow, answer: WholeAnswer) -> str:
     """Return what the script draws, as JSON that no tag can end."""
-    drawing = asdict(surface_of(row, answer))
+    drawing = surface_of(row, answer)
     view = {"id": f"row {row.row.number}", "static": True, "view": {}, "status": None, "without": None, "old": None}
-    about = f"row {row.row.id}: {resting(surface_of(row, answer).words)}"
-    content = {"about": about, "question": row.row.question, "facts": [*facts(row)], "drawn": drawing | view}
+    about = f"row {row.row.id}: {resting(drawing.words)}"
+    content = {"about": about, "question": row.row.question, "facts": [*facts(row)], "drawn": asdict(drawing) | view}
     return json.dumps(content, ensure_ascii=True).replace("<", "\\u003c")

@@ -1,6 +1,6 @@
 """What was found of a log: a record for each row and for each sentence, and a summary with intervals over rows.
 
-Shares are means over sentences, markers or passages, with 95 % intervals over the rows that they stand in
+Shares are means over sentences, answers or passages, with 95 % intervals over the rows that they stand in
 (`statistics/bounded.py`: what rows agree on still has a width).
 """
 
@@ -52,6 +52,7 @@ def sentence_records(traced: TracedRow) -> Iterable[dict[str, Any]]:
     """Yield what a table says of each sentence of a row's answer."""
     for one in traced.sentences:
         first = one.passages[0] if one.passages else None
+        passage = traced.row.passages[first.number - 1] if first else None
         yield {
             "row": traced.row.number,
             "id": traced.row.id,
@@ -62,7 +63,7 @@ def sentence_records(traced: TracedRow) -> Iterable[dict[str, Any]]:
             "source": one.source,
             "nats": first and first.nats,
             "level": first and first.level,
-            "passage_id": first and first.id,
+            **{f"passage_{name}": passage and getattr(passage, name) for name in ("id", "title", "url", "page", "score")},
             "passage_sentence": first and first.sentence,
             "passage_text": first and first.text,
             "passages": " ".join(str(use.number) for use in one.passages),

@@ -149,7 +149,8 @@ def _sentences(row: LogRow, answer: WholeAnswer, read: Sequence[int]) -> Iterato
     generated = answer.generated
     texts = [passage.text for passage in row.passages]
     missing = nowhere(of_tokens(generated.tokens, texts, answer.question.text(answer.tokens)))
-    same = {number: read_as(row, number) for number in range(1, len(row.passages) + 1)}
+    first = dict[str, int]()
+    same = {number: first.setdefault(" ".join(one.text.split()), number) for number, one in enumerate(row.passages, start=1)}
     parts = [one for one in generated.sentences if any(map(str.isalnum, one.text))]
     written = [tuple(dict.fromkeys(read_markers(one.text)[1])) for one in parts]
     spans = _spans_in(row.answer, [one.text.strip() for one in parts])
@@ -168,12 +169,6 @@ def _sentences(row: LogRow, answer: WholeAnswer, read: Sequence[int]) -> Iterato
             marker=_marker(named, [use.number for use in uses], read, any(written)),
             nowhere=tuple(instead(mention) for mention in missing if one.holds(mention)),
         )
-
-
-def read_as(row: LogRow, number: int) -> int:
-    """Return the first passage that says the same as one."""
-    texts = [" ".join(passage.text.split()) for passage in row.passages]
-    return texts.index(texts[number - 1]) + 1
 
 
 def _spans_in(answer: str, texts: Sequence[str]) -> list[Span]:

@@ -35,7 +35,17 @@ _COLUMNS = _COLUMNS.append(pa.field("passages", pa.string())).append(pa.field("k
 # Of the tables: columns of numbers; all others are texts.
 _WHOLE: tuple[str, ...] = ("row", "passages", "read", "sentences", "with_source", "weakest_sentence", "not_in_passages")
 _WHOLE += ("sentence", "start", "end", "passage_sentence")
-_REAL = ("share_with_source", "order", "logprob", "logprob_without", "nats", "level", "words_memory", "words_unclear")
+_REAL = (
+    "share_with_source",
+    "order",
+    "logprob",
+    "logprob_without",
+    "nats",
+    "level",
+    "words_memory",
+    "words_unclear",
+    "passage_score",
+)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,10 @@ def add(commands: Commands) -> None:
 
 
 def _share(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share from 0 to 1")
     return value

@@ -13,9 +13,8 @@ from heval_core.logs.traced import TracedRow, _spans_in, traced
 from heval_core.records import Span
 from tests.pages.whole_answers import made_up, sentence, word
 
-PASSAGES = tuple(
-    LogPassage(text, id) for text, id in (("Iceland is cold.", "i"), ("Iceland is cold.", "same"), ("It costs 60.", "p"))
-)
+KNOWN = LogPassage("Iceland is cold.", "i", "Sea", "https://example.org", "3", 0.5)
+PASSAGES = (KNOWN, LogPassage("Iceland is cold.", "same"), LogPassage("It costs 60.", "p"))
 
 
 def row(answer="Iceland. 60 maybe", passages=PASSAGES, number=1):
@@ -139,6 +138,7 @@ def test_records_of_rows_and_sentences_say_the_same():
     line, first = row_record(found), next(iter(sentence_records(found)))
     assert (line["sentences"], line["with_source"], line["share_with_source"], line["not_used"]) == (2, 2, 1.0, "")
     assert line["unread"] == "2: it is the same as passage 1"
+    assert [first[f"passage_{name}"] for name in ("title", "url", "page", "score")] == ["Sea", "https://example.org", "3", 0.5]
     assert (first["source"], first["passage_id"], first["passages"], first["words_memory"]) == ("passage 1", "i", "1", 0.0)
     nothing = row_record(TracedRow(row(), "m", problem="it has no passages: not assessed"))
     assert nothing.keys() == line.keys()

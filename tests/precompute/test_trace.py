@@ -213,6 +213,13 @@ def test_a_report_that_cannot_be_written_is_one_line(trace, tmp_path, capsys):
     assert "report.html cannot be written: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("share", ["half", "1.5", "nan"])
+def test_a_share_is_a_number_from_0_to_1(trace, capsys, share):
+    with pytest.raises(SystemExit):
+        trace([ROW], "--fail-under", share)
+    assert f"argument --fail-under: {share} is no share from 0 to 1" in capsys.readouterr().err
+
+
 def test_a_full_disk_stops_it_in_one_line_and_what_is_made_is_kept(trace, tmp_path, capsys, monkeypatch):
     whole, count = ShardStore.write, []
 

@@ -73,7 +73,7 @@ function markWords(root, data, chosen, source, method) {
 function drawCitations(data, sentence, number, act) {
   const text = wordsIn(data, [sentence.start, sentence.end]).map((word) => word.text).join("");
   const written = [...text.matchAll(/\[(\d[\d, ]*)\]/g)].flatMap((found) => found[1].split(",").map(Number));
-  const wrong = [...new Set(written)].filter((one) => data.documents[one - 1] && !sentence.citations.some((citation) => citation.document === one));
+  const wrong = [...new Set(written)].filter((one) => data.documents[one - 1]?.sentences.length && !sentence.citations.some((citation) => citation.document === one));
   const named = wrong.map((one) => having(element("span", "cite wrong", `[${one}] not needed`), { title: `The answer cites document ${one} here, but the model does not need it: the sentence loses ${nats(sentence.by_document[one - 1])} nats without it, and not by a word of its own more than without a text about something else.` }));
   if (!sentence.citations.length) return [element("span", "cite none", "no single document"), ...named];
   return sentence.citations.slice(0, 3).map((citation) => {
