@@ -3,7 +3,7 @@
 import streamlit as st
 
 from heval_core.store.filters import Filter
-from heval_core.ui import board, failures, faithfulness, filters, measured_cells, sources
+from heval_core.ui import board, failures, faithfulness, filters, marked, measured_cells, sources
 from heval_core.ui.frame import results_page
 
 # Tab ▶ its name, and the question that it answers.
@@ -12,6 +12,7 @@ TABS = {
     "overall": ("Overall", "Which explainer should I use?"),
     "regime": ("By regime", "Does that depend on what the documents say?"),
     "faithful": ("Faithful?", "Is it faithful, and does faithful mean right?"),
+    "marked": ("People's answers", "Does an explainer find what people marked, and a text search not?"),
     "failures": ("Failures", "What do explainers point at when they fail?"),
     "against": ("One against another", "Which of two explainers is better?"),
 }
@@ -27,7 +28,9 @@ with results_page() as results:
     with st.container(key="title", horizontal=True, vertical_alignment="center"):
         st.title(TABS[tab][1])
         aside = st.container(width="content")
-    if tab not in OF_BOARD:
+    if tab == "marked":
+        marked.draw(results, chosen)
+    elif tab not in OF_BOARD:
         aside.caption(filters.counts(results, chosen))
         (measured_cells if tab == "regime" else faithfulness).draw(results, chosen)
     elif (leaderboard := board.board_of(results, chosen)) is not None:

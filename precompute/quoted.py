@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heval_core.datasets._quoted import PEOPLE, Quoted
+from heval_core.datasets._quoted import PEOPLE, Quoted, Worded
 from heval_core.explaining import quoted_answers
 from heval_core.explaining.answer_steps import columns_of
 from heval_core.lm import embedding
 from heval_core.lm.fits import question_hash
 from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue
-from heval_core.records import TECHNIQUE, TEXT_CONTROLS, Cost
+from heval_core.records import TECHNIQUE, TEXT_CONTROLS, WORD_VERDICTS, Cost
 from heval_core.store.kinds import QUOTED
 from heval_core.store.shards import FORMAT
 from precompute.pair import Pair
@@ -19,6 +19,8 @@ from precompute.task import Failure, Result, Task, named, together, total
 
 # Sentences and spans of an answer, in QuoteSum on average.
 PARTS = 6
+# Counted up when a verdict about words changes, so that it is computed again.
+VERDICTS = 1
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class QuotedTask(Task):
         """Return the cost: a clean pass each, which explainers share; one that explains whole sentences runs for each part of
         an answer.
         """
-        keys = [shard.explainer for shard in self.shards if shard.explainer not in TEXT_CONTROLS]
+        explained = [shard for shard in self.shards if shard.explainer not in (*TEXT_CONTROLS, *WORD_VERDICTS)]
+        keys = [shard.explainer for shard in explained]
         again = [key for key in keys if columns_of(catalogue.method(key)) == "sentence"]
         parts = [(1, together(keys, tokens)), (PARTS - 1, together(again, tokens))]
         return total([(len(self.indices) * times, cost) for times, cost in parts])
@@ -67,6 +70,8 @@ def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
     controls = [key for key in TEXT_CONTROLS if key in here and (key != "minilm" or embedding.is_here())]
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
+    if any(isinstance(fact, Worded) for fact in facts):
+        identities |= {key: f"{key} {VERDICTS}" for key in WORD_VERDICTS}
     *state, fingerprint = pair.state.values()
     for indices in pair.chunks(range(len(facts))):
         ids = [facts[index].id for index in indices]

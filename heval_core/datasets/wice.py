@@ -7,9 +7,9 @@ Fields: `claim`, `evidence` (the page's sentences), `supporting_sentences` (sets
 claim), `label`, `meta.id`, `meta.claim_title`.
 Records: 349 claims, of which 319 have a set that is not empty. Claims use other words than their sources, so that words in
 common say less. `run --answers` lets models read the claims, and asks explainers which sentences each rests on.
-Departure: pages are long, so that most of one is left out. Rule: sentences are taken by their distance to the nearest one of
-any set, the earlier first of two, while all of them have at most LETTERS letters; they stand in the page's order. No explainer
-is looked at. The question that is asked is what the text says about the article's title.
+Departure: pages are long, so that most of one is left out: what stands nearest to a sentence of any set remains, at most
+LETTERS letters (`_quoted.window` has the rule, which looks at no explainer). The question that is asked is what the text says
+about the article's title.
 """
 
 from collections.abc import Iterator
@@ -17,20 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from heval_core.datasets._forms import Form
-from heval_core.datasets._quoted import Quoted
-from heval_core.datasets._reading import Malformed, Origin, Record, are_texts, json_lines, locate, read_each, text_of
-from heval_core.records import Dropped
+from heval_core.datasets._quoted import Supported, sentence_spans, window
+from heval_core.datasets._reading import Origin, Record, json_lines, locate, read_each
+from heval_core.datasets._wikipedia_claims import LETTERS, about_claim, evidence_of
 
 _FORM = Form(known=("claim", "evidence"))
 _ORIGIN = Origin("claims-dev.jsonl.gz", "github.com/ryokamoi/wice")
-LETTERS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Supported(Quoted):
-    """A claim as `answer`, and its page as the one document. support: sets of (document, first letter, last + 1)."""
-
-    support: tuple[tuple[tuple[int, int, int], ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,50 +43,11 @@ class Wice:
         yield from read_each(json_lines(locate(self.key, self.path, _ORIGIN), _FORM), self._supported)
 
     def _supported(self, record: dict[str, Any]) -> Supported:
-        evidence, sets = record.get("evidence"), record.get("supporting_sentences")
-        if not are_texts(evidence) or not isinstance(sets, list):
-            raise Malformed("'evidence' should be a list of texts, and 'supporting_sentences' one of lists of numbers")
-        wrong = [number for one in sets for number in one if not isinstance(number, int) or not 0 <= number < len(evidence)]
-        if wrong:
-            raise Malformed(f"'supporting_sentences' names sentence {wrong[0]}, of {len(evidence)}")
-        if not any(sets):
-            raise Dropped("answer not in document")
-        text, starts = window(evidence, {number for one in sets for number in one}, self.letters)
-        spans = {number: (0, start, start + len(evidence[number].strip())) for number, start in starts.items()}
-        title = text_of(record, "meta", "claim_title")
-        return Supported(
-            text_of(record, "meta", "id"),
-            self.key,
-            subject=title,
-            relation="supported",
-            question=f"What does the text say about {title}?",
-            answer=text_of(record, "claim"),
-            conflicting=(),
-            documents=(text,),
-            spans=(),
-            support=tuple(tuple(spans[number] for number in sorted(set(one))) for one in sets if one),
-        )
-
-
-def window(sentences: list[str], gold: set[int], letters: int) -> tuple[str, dict[int, int]]:
-    """Return a part of a page, a line for each sentence, and where each sentence that is in it begins.
-
-    >>> window(["One.", "Two.", "Three.", "Four."], {2}, 15)
-    ('Two.\\nThree.', {1: 0, 2: 5})
-    """
-    by_distance = sorted(range(len(sentences)), key=lambda number: (min(abs(number - one) for one in gold), number))
-    taken, length = set[int](), 0
-    for number in by_distance:
-        length += len(sentences[number].strip()) + 1
-        if number not in gold and length > letters:
-            break
-        taken |= {number} if sentences[number].strip() else set()
-    text, starts = "", dict[int, int]()
-    for number in sorted(taken):
-        text += "\n" if text else ""
-        starts[number] = len(text)
-        text += sentences[number].strip()
-    return text, starts
+        sentences, sets = evidence_of(record)
+        text, starts = window(sentences, {number for one in sets for number in one}, self.letters)
+        support = tuple(sentence_spans(0, sentences, starts, one) for one in sets)
+        about = about_claim(record, self.key)
+        return Supported(**about, conflicting=(), documents=(text,), spans=(), support=support)
 
 
 PLUGIN = Wice()

@@ -5,20 +5,24 @@ random; chance is the share of documents that it is from. *span_rank*, the expec
 span is from, among all sentences of all documents; chance is that of equal scores. Of a *claim*, which any one of some sets of
 sentences supports: *claim_first*, whether the first choice is in a set; *claim_precision*, average precision, and
 *claim_recall*, the share of a set among as many first ones, each of the set that gives most; ties are broken at random, in
-DRAWS orders, and chance is that of equal scores. Means over sentences, spans or claims, with 95 % intervals over questions
-(`statistics/bounded.py`: a bootstrap's percentiles have no width where all are right). delta: against lexical overlap, on what
-both have. Sentences are also taken apart by the share of their words that stand in their documents, at BOUNDS: where words
-differ, string overlap says less.
+DRAWS orders, and chance is that of equal scores. A *statement* has one set, and the same measures. Of a claim's *words*:
+*word_auroc*, how often one that people marked as unsupported has a higher score than one that they did not, ties counting
+half (chance .5; of claims with both); of FLAGS, which say yes or no, *word_precision* and *word_recall* over all words.
+Means over sentences, spans, claims, statements or words, with 95 % intervals over questions (`statistics/bounded.py`: a
+bootstrap's percentiles have no width where all are right). delta: against the control that does best there, on what both
+have: a hard opponent, since it is chosen by its value. Sentences are also taken apart by the share of their words that stand
+in their documents, at BOUNDS: where words differ, string overlap says less.
 Reference: the data's, arXiv 2311.04886; mean reciprocal rank as usual.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from heval_core.metrics.shared.broken_ties import reciprocal
+from heval_core.records import TEXT_CONTROLS
 from heval_core.statistics.bounded import Bounded, sum_interval
 from heval_core.statistics.values import Sums
 from heval_core.store.kinds import QUOTED
@@ -26,13 +30,17 @@ from heval_core.store.shards import Entry, ShardRows, ShardStore
 from heval_core.store.writer import Writer
 
 MEASURES = {"sentence": "source", "span": "span_rank"}
-CLAIM, OF_CLAIMS = "claim", ("claim_first", "claim_precision", "claim_recall")
+CLAIM, STATEMENT, OF_CLAIMS = "claim", "statement", ("claim_first", "claim_precision", "claim_recall")
+WORDS, OF_WORDS = "words", ("word_auroc", "word_precision", "word_recall")
+# What says yes or no of a word: 0 that it stands nowhere, or rests on nothing; less than 0 that it does.
+FLAGS = ("overlap", "trace", "nowhere")
 # Orders of equal scores that are tried.
 DRAWS = 100
 # Shares of a sentence's words that stand in its documents. A quarter of QuoteSum's sentences are below the first, and two
 # fifths have all of their words there.
 BOUNDS = {"below .85": (0.0, 0.85), ".85 to 1": (0.85, 1.0), "all words": (1.0, 1.1)}
-OVERLAP = "lexical"
+# What needs no explainer: a search in the texts, or how improbable a word is.
+CONTROLS = (*TEXT_CONTROLS, "surprise", "nowhere")
 _PART = ["answer_id", "place"]
 
 
@@ -46,39 +54,79 @@ def insert(writer: Writer, store: ShardStore, entries: Sequence[Entry]) -> None:
 
 def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield rows of `cell_quoted`, of rows of `quoted`."""
-    claims = rows["part"] == CLAIM
-    for measure, of_claims in _claims(rows[claims]) if claims.any() else ():
-        for (model, dataset), group in of_claims.groupby(["model", "dataset"]):
-            overlap = group[group["explainer"] == OVERLAP].set_index(_PART)["value"]
-            for explainer, explainer_rows in group.groupby("explainer"):
-                against = overlap if explainer != OVERLAP else overlap[:0]
-                key = {"model": model, "dataset": dataset, "explainer": explainer, "measure": measure, "copied": "all"}
-                yield key | _cell(explainer_rows, against)
-    rows = rows[~claims]
+    for part, measured in (
+        (rows["part"] == CLAIM, _claims(["answer_id"])),
+        (rows["part"] == STATEMENT, _claims(_PART)),
+        (rows["part"] == WORDS, _words),
+    ):
+        for measure, values in measured(rows[part]) if part.any() else ():
+            for (model, dataset), group in values.groupby(["model", "dataset"]):
+                key = {"model": model, "dataset": dataset, "measure": measure, "copied": "all"}
+                yield from _cells(group, key, paired=measure not in OF_WORDS[1:])
+    rows = rows[rows["part"].isin(MEASURES)]
     values = [_measured(*row) for row in zip(rows["part"], rows["gold"], rows["scores"], strict=True)]
     measured = rows.assign(value=[value for value, _ in values], chance=[chance for _, chance in values])
     for (model, dataset, part), of_part in measured.groupby(["model", "dataset", "part"]):
         within = {"all": (0.0, 1.1)} | (BOUNDS if part == "sentence" else {})
         for copied, (least, below) in within.items():
             inside = of_part[(of_part["copied"] >= least) & (of_part["copied"] < below)]
-            overlap = inside[inside["explainer"] == OVERLAP].set_index(_PART)["value"]
-            for explainer, explainer_rows in inside.groupby("explainer"):
-                against = overlap if explainer != OVERLAP else overlap[:0]
-                key = {"model": model, "dataset": dataset, "explainer": explainer, "measure": MEASURES[str(part)]}
-                yield key | {"copied": copied} | _cell(explainer_rows, against)
+            yield from _cells(inside, {"model": model, "dataset": dataset, "measure": MEASURES[str(part)], "copied": copied})
 
 
-def _claims(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each measure of claims, with a row for each explainer and claim. rows: one for each set that supports it."""
-    keys = ["model", "dataset", "explainer", "answer_id"]
-    lines, values = list[dict[str, Any]](), list[tuple[np.ndarray, np.ndarray]]()
-    for names, group in rows.groupby(keys):
-        sets = [set(gold) for gold in group["gold"]]
-        values.append((of_claim(group["scores"].iloc[0], sets), of_claim(np.zeros(len(group["scores"].iloc[0])), sets)))
-        lines.append(dict(zip(keys, names, strict=True)) | {"question_id": group["question_id"].iloc[0], "place": 0})
-    for index, measure in enumerate(OF_CLAIMS):
-        columns = {"value": [value[index] for value, _ in values], "chance": [chance[index] for _, chance in values]}
-        yield measure, pd.DataFrame(lines).assign(**columns)
+def _cells(rows: pd.DataFrame, key: dict[str, Any], paired: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield a cell for each explainer. paired: whether rows of two explainers are about the same."""
+    of_controls = rows[rows["explainer"].isin(CONTROLS)].groupby("explainer")["value"].mean()
+    best = str(of_controls.idxmax()) if paired and len(of_controls) else ""
+    opponent = rows[rows["explainer"] == best].set_index(_PART)["value"]
+    for explainer, explainer_rows in rows.groupby("explainer"):
+        cell = _cell(explainer_rows, opponent if explainer != best else opponent[:0])
+        yield key | {"explainer": explainer} | cell | ({"against": best} if "delta" in cell else {})
+
+
+def _claims(part: list[str]) -> Callable[[pd.DataFrame], Iterator[tuple[str, pd.DataFrame]]]:
+    """Return what yields each measure of claims, with a row for each explainer and claim. part: what names a claim, whose
+    rows are one for each set that supports it."""
+
+    def measured(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+        lines, values = list[dict[str, Any]](), list[tuple[np.ndarray, np.ndarray]]()
+        keys = ["model", "dataset", "explainer", *part]
+        for names, group in rows.groupby(keys):
+            scores, sets = np.asarray(group["scores"].iloc[0]), [set(gold) for gold in group["gold"]]
+            values.append((of_claim(scores, sets), of_claim(np.zeros(len(scores)), sets)))
+            lines.append({"place": 0, "question_id": group["question_id"].iloc[0]} | dict(zip(keys, names, strict=True)))
+        for index, measure in enumerate(OF_CLAIMS):
+            columns = {"value": [value[index] for value, _ in values], "chance": [chance[index] for _, chance in values]}
+            yield measure, pd.DataFrame(lines).assign(**columns)
+
+    return measured
+
+
+def _words(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each measure of words: AUROC with a row for each explainer and claim, the others with one for each word."""
+    size = rows["scores"].map(len)
+    both = rows[(rows["gold"].map(len) > 0) & (rows["gold"].map(len) < size)]
+    if len(both):
+        values = [of_words(scores, gold) for scores, gold in zip(both["scores"], both["gold"], strict=True)]
+        yield OF_WORDS[0], both.assign(value=values, chance=0.5)
+    flags = rows[rows["explainer"].isin(FLAGS)]
+    each = flags.assign(alone=[np.isin(range(len(s)), g) for s, g in zip(flags["scores"], flags["gold"], strict=True)])
+    each = each.drop(columns=["gold"]).explode(["scores", "alone"])
+    each = each.assign(place=each.groupby(["model", "dataset", "explainer", "answer_id"]).cumcount())
+    flagged, alone = each["scores"].astype(float) >= 0, each["alone"].astype(bool)
+    for measure, of, value in ((OF_WORDS[1], flagged, alone), (OF_WORDS[2], alone, flagged)):
+        share = value.astype(float).groupby([each["model"], each["dataset"], each["explainer"]]).transform("mean")
+        yield measure, each.assign(value=value.astype(float), chance=share)[of]
+
+
+def of_words(scores: Sequence[float] | np.ndarray, gold: Sequence[int]) -> float:
+    """Compute the AUROC of a claim's words. gold: the numbers of those that nothing supports; neither none nor all.
+
+    >>> of_words([0.1, 0.9, 0.5, 0.1], [1, 3])
+    0.625
+    """
+    values, alone = np.asarray(scores, dtype=float), np.isin(np.arange(len(scores)), gold)
+    differences = values[alone][:, None] - values[~alone]
+    return float(((differences > 0) + (differences == 0) / 2).mean())
 
 
 def of_claim(scores: Sequence[float] | np.ndarray, sets: Sequence[set[int]]) -> np.ndarray:
@@ -117,10 +165,10 @@ def _measured(part: str, gold: Sequence[int], scores: Sequence[float]) -> tuple[
     return reciprocal(above, size, inside), reciprocal(0, len(values), int(right.sum()))
 
 
-def _cell(rows: pd.DataFrame, overlap: pd.Series) -> dict[str, Any]:
-    """Return the means of one explainer. overlap: the values of lexical overlap; none for itself."""
-    shared = rows.join(overlap.rename("overlap"), on=_PART).dropna(subset="overlap")
-    differences = (shared["value"] - shared["overlap"]).to_numpy()
+def _cell(rows: pd.DataFrame, opponent: pd.Series) -> dict[str, Any]:
+    """Return the means of one explainer. opponent: the values of the best control; none for itself."""
+    shared = rows.join(opponent.rename("opponent"), on=_PART).dropna(subset="opponent")
+    differences = (shared["value"] - shared["opponent"]).to_numpy()
     mean = _by_question(rows, rows["value"].to_numpy())
     low, high = mean.interval()
     cell = {"value": mean.value, "low": low, "high": high, "chance": rows["chance"].mean(), "n": mean.n}

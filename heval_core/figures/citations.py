@@ -1,12 +1,10 @@
-"""Citations as figures and tables: annotators by writer, each beside its own chance; what explanations cite; who agrees;
-and which explainer finds what people copied into the answers that they wrote."""
+"""Citations as figures and tables: annotators by writer, each beside its own chance; what explanations cite; who agrees."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
-from heval_core.evaluation.quoted import MEASURES, OF_CLAIMS
 from heval_core.evaluation.ranking import Ranking, ranking
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot
@@ -14,7 +12,6 @@ from heval_core.figures.palette import annotator_colour
 from heval_core.present.names import PEOPLE, TRUTH, Names
 from heval_core.present.numbers import VALUE, interval_of, number
 from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, counted, crossed, number_cell, reason
-from heval_core.records import TEXT_CONTROLS
 from heval_core.records.vocabulary import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
 from heval_core.records.vocabulary import counted as so_many
 
@@ -203,77 +200,3 @@ def with_chance(row: Fields | None, best: bool = False) -> TableCell:
     """Return a number with its interval, and its chance where it has one. best: whether it is bold."""
     chance = None if row is None or pd.isna(row["chance"]) else float(row["chance"])
     return number_cell(row, chance=chance, best=best)
-
-
-QUOTED = "Answers that people wrote: who finds what they copied?"
-_QUOTED_NOTE = (
-    "Source: whether a sentence's first choice is a document that people copied from; ties are broken at random. Span's rank: "
-    "1 / rank of the first sentence that a copied span is from. Rows over fewer answers stand apart, below the others: "
-    "compare their difference to words in common on the same sentences. Intervals are 95 %, over questions."
-)
-_SOURCE, _RANK = MEASURES["sentence"], MEASURES["span"]
-_LEFT_OUT = {"document": "Leaving out documents", "document(unit=sentence)": "Leaving out sentences"}
-_QUOTED_HEADS = (
-    "source",
-    "source, less words in common",
-    "of words that differ",
-    "span's rank",
-    "sentences, spans",
-    "questions",
-)
-
-
-def quoted_table(cells: pd.DataFrame, names: Names) -> Table:
-    """Make a table. cells: `Reader.quoted()`.
-
-    *Of words that differ*: sentences of which fewer than .85 of the words stand there.
-    """
-    rows = []
-    for (model, dataset), group in cells.groupby(["model", "dataset"]):
-        records = {(row["explainer"], row["measure"], row["copied"]): row for row in group.to_dict("records")}
-        of_sources = group[(group["measure"] == _SOURCE) & (group["copied"] == "all")].set_index("explainer")
-        counts = of_sources["n"].to_dict()
-        # Only rows over the same answers are in one order.
-        keys = of_sources.sort_values(["n", "value"], ascending=False).index
-        for key in sorted(keys, key=lambda key: key in TEXT_CONTROLS):
-            whole, apart, span = (records.get((key, *of)) for of in ((_SOURCE, "all"), (_SOURCE, "below .85"), (_RANK, "all")))
-            title = _LEFT_OUT.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
-            numbers = (
-                with_chance(whole),
-                number_cell(whole, of=("delta", "delta_low", "delta_high")),
-                with_chance(apart),
-                with_chance(span),
-                *(TableCell(" · ".join(counted(row and row[of]).main for row in (whole, span))) for of in ("n", "questions")),
-            )
-            fewer = "fewer answers" if counts[key] < max(counts.values()) else ""
-            rows.append(Row((str(model), names.dataset(str(dataset)), title), numbers, key in TEXT_CONTROLS, fewer))
-    return Table(
-        QUOTED, ("model", "dataset", "explainer"), tuple(map(Head, _QUOTED_HEADS)), tuple(rows), _QUOTED_NOTE, "quoted"
-    )
-
-
-CLAIMS = "Claims in other words: who finds the sentences that people marked?"
-_CLAIMS_NOTE = (
-    "First: whether the first choice among a page's sentences is in one of the sets that support the claim. Precision: "
-    "average precision; recall: of as many first ones as the set has; both of the set that gives most. A part of each page "
-    "was read. "
-    "Intervals are 95 %, over articles; differences are to words in common."
-)
-_CLAIMS_HEADS = ("first", "first, less words in common", "precision", "precision, less words in common", "recall")
-
-
-def claims_table(cells: pd.DataFrame, names: Names) -> Table:
-    """Make a table of the measures of claims. cells: `Reader.quoted()`; the best first, controls below."""
-    rows, first = [], OF_CLAIMS[0]
-    for (model, dataset), group in cells[cells["measure"].isin(OF_CLAIMS)].groupby(["model", "dataset"]):
-        by_measure = crossed(group, ["explainer"], "measure")
-        order = group[group["measure"] == OF_CLAIMS[1]].sort_values("value", ascending=False)["explainer"]
-        for key in sorted(order, key=lambda key: key in TEXT_CONTROLS):
-            measured = [by_measure[(key,)].get(measure) for measure in OF_CLAIMS]
-            title = _LEFT_OUT.get(key) or (names.annotator(key) if key in TEXT_CONTROLS else names.explainer(key))
-            less = [number_cell(one, of=("delta", "delta_low", "delta_high")) for one in measured[:2]]
-            numbers = (with_chance(measured[0]), less[0], with_chance(measured[1]), less[1], with_chance(measured[2]))
-            counts = tuple(counted(by_measure[(key,)][first][of]) for of in ("n", "questions"))
-            rows.append(Row((str(model), names.dataset(str(dataset)), title), (*numbers, *counts), key in TEXT_CONTROLS))
-    heads = tuple(map(Head, (*_CLAIMS_HEADS, "claims", "articles")))
-    return Table(CLAIMS, ("model", "dataset", "explainer"), heads, tuple(rows), _CLAIMS_NOTE, "claims")

@@ -12,12 +12,11 @@ from heval_core.evaluation.board.hard_conclusion import hard_conclusion
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.means import cells_and_means
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.evaluation.quoted import OF_CLAIMS
 from heval_core.figures import front
 from heval_core.figures.board import front_figure, whole_table
-from heval_core.figures.citations import CLAIMS, QUOTED, claims_table, quoted_table
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.hard_board import TITLE, source_figure, source_table, verdict_table
+from heval_core.figures.marked import KINDS, kinds_of, marked_table
 from heval_core.figures.measures import Measured, cells_table, figure_of, measure_table, of_measure, wanted_of
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
@@ -56,9 +55,7 @@ def plans_of(results: Reader) -> dict[str, Plan]:
     citations = has_citations(results)
     chosen = [_SOURCE] if len(results.source_verdicts(of_regular(results, Filter()))) else []
     chosen += [*plans().values()] if not citations or len(results.findings()) else []
-    measures = set(results.quoted()["measure"])
-    chosen += [_QUOTED] if measures - {*OF_CLAIMS} else []
-    chosen += [_CLAIMS] if measures & {*OF_CLAIMS} else []
+    chosen += [_MARKED[kind.key] for kind in kinds_of(results.quoted())]
     chosen += technique_sections.PLANS if has_techniques(results) else ()
     chosen += citation_sections.PLANS if citations else ()
     return {plan.key: plan for plan in chosen}
@@ -174,11 +171,10 @@ def _patterns(results: Reader, plan: Plan) -> Section:
     return plan.section(text, [pattern_table(counts)], counts, drawings, gaps)
 
 
-def _quoted(results: Reader, plan: Plan) -> Section:
+def _marked(results: Reader, plan: Plan) -> Section:
+    (kind,) = (kind for kind in KINDS if kind.key == plan.key)
     cells = results.quoted()
-    rows = cells[cells["measure"].isin(OF_CLAIMS) == (plan.key == "claims")]
-    table = (claims_table if plan.key == "claims" else quoted_table)(rows, names_of(results))
-    return plan.section(table.note, [table], rows)
+    return plan.section(kind.note, [marked_table(kind, cells, names_of(results))], kind.rows(cells))
 
 
 _MAIN, _MORE = "The paper's figures", "The paper's appendix"
@@ -205,5 +201,4 @@ _OF_PAPER = (
     Plan("mrr_swap", _MORE, "Documents swapped: mean reciprocal rank", "B.14", _measures, _SWAPPED),
 )
 _SOURCE = Plan("source", "At a glance", TITLE, "ours", _source)
-_QUOTED = Plan("quoted", "Beyond the paper", QUOTED, "QuoteSum", _quoted)
-_CLAIMS = Plan("claims", "Beyond the paper", CLAIMS, "WiCE", _quoted)
+_MARKED = {kind.key: Plan(kind.key, "Beyond the paper", kind.title, "people's gold", _marked) for kind in KINDS}

@@ -141,10 +141,10 @@ CREATE TABLE quoted (
     dataset VARCHAR,
     answer_id VARCHAR,        -- as the dataset names it
     question_id VARCHAR,      -- a hash of the question: several people answered each
-    explainer VARCHAR,        -- or a control: lexical, position, random, minilm
-    part VARCHAR,             -- sentence: documents compete; span, which people marked as copied, and claim, the whole answer, once for each set that supports it: sentences compete
+    explainer VARCHAR,        -- or a control: lexical, overlap, position, random, minilm; or, of words, trace, surprise, nowhere
+    part VARCHAR,             -- sentence: documents compete; span, which people marked as copied, claim, the whole answer, once for each set that supports it, and statement, a part of it: sentences compete; words: each of them, by how little supports it
     place INTEGER,            -- its number in the answer, from 0
-    gold INTEGER[],           -- which of them it is from, by the people who wrote it, from 0
+    gold INTEGER[],           -- which of them it is from, by people, from 0; of words those that nothing supports
     copied FLOAT,             -- share of its words that stand in the documents it is from
     scores FLOAT[]            -- one for each that competes
 );
@@ -153,16 +153,17 @@ CREATE TABLE cell_quoted (
     model VARCHAR,
     dataset VARCHAR,
     explainer VARCHAR,
-    measure VARCHAR,          -- source: whether a sentence's first choice is a document that it is from; span_rank: 1 / rank of the first sentence that a span is from; claim_first, claim_precision, claim_recall: see evaluation/quoted.py
+    measure VARCHAR,          -- source: whether a sentence's first choice is a document that it is from; span_rank: 1 / rank of the first sentence that a span is from; claim_first, claim_precision, claim_recall, word_auroc, word_precision, word_recall: see evaluation/quoted.py
     copied VARCHAR,           -- all; or, of sentences, the share of their words that stand in their documents
     value DOUBLE,             -- mean; ties broken at random
     low DOUBLE,               -- 95 % interval over questions; from 0 to 1 with a single one
     high DOUBLE,
     chance DOUBLE,            -- what random scores get
-    delta DOUBLE,             -- value - that of lexical overlap; NULL for itself
+    against VARCHAR,          -- the control with the highest value here
+    delta DOUBLE,             -- value - that of this control; NULL for itself
     delta_low DOUBLE,         -- 95 % interval of the paired difference over questions
     delta_high DOUBLE,
-    n INTEGER,                -- sentences or spans
+    n INTEGER,                -- sentences, spans, claims, statements or words
     questions INTEGER         -- that they belong to
 );
 

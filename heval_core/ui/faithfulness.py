@@ -5,8 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.quoted import OF_CLAIMS
-from heval_core.figures.citations import CLAIMS, QUOTED, claims_table, quoted_table
 from heval_core.figures.measures import as_normalised
 from heval_core.figures.palette import in_order
 from heval_core.figures.plots import scatter
@@ -20,7 +18,6 @@ from heval_core.statistics.correlation import clustered_spearman
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links, measured_cells
-from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import MarkSelection, draw_plotly
 from heval_core.ui.published_results import names_of, query
 
@@ -114,16 +111,6 @@ def _verdict(points: pd.DataFrame) -> str:
     )
 
 
-def people(results: Reader, chosen: Filter) -> None:
-    """Draw answers that people wrote, where a chosen model has read them."""
-    cells = query(results, Reader.quoted, Filter(model=chosen.model))
-    of_claims = cells["measure"].isin(OF_CLAIMS)
-    for title, table, rows in ((QUOTED, quoted_table, cells[~of_claims]), (CLAIMS, claims_table, cells[of_claims])):
-        if len(rows):
-            st.subheader(title)
-            draw_table(results, table(rows, names_of(results)), rows, "quoted" if title == QUOTED else "claims")
-
-
 def draw(results: Reader, chosen: Filter) -> None:
     """Draw the measures of faithfulness, by replacement, and beside accuracy."""
     measure, k = measured_cells.draw(results, chosen, "faithfulness")
@@ -131,4 +118,3 @@ def draw(results: Reader, chosen: Filter) -> None:
     if len(query(results, Reader.cells, chosen, measure.metric, measure.at(k))):
         replacements(results, chosen, protected)
         faithful_or_right(results, chosen, k, protected)
-    people(results, chosen)

@@ -4,8 +4,9 @@ import json
 import pytest
 
 from heval_core.datasets import wice
+from heval_core.datasets._quoted import Supported, window
 from heval_core.datasets._reading import BadRecord, Unusable
-from heval_core.datasets.wice import Supported, Wice, window
+from heval_core.datasets.wice import Wice
 from tests.datasets import samples
 from tests.datasets.test_shared_data import DATA
 
@@ -55,6 +56,7 @@ def test_a_part_of_a_page_is_what_stands_nearest_to_the_gold_and_never_cuts_that
 @pytest.mark.parametrize(("change", "kind", "reason"), [
     ({"supporting_sentences": [[9]]}, BadRecord, "'supporting_sentences' names sentence 9, of 7"),
     ({"evidence": "one text"}, BadRecord, "'evidence' should be a list of texts"),
+    ({"supporting_sentences": [3]}, BadRecord, "'evidence' should be a list of texts, and"),
     ({"claim": ""}, BadRecord, "'claim' is empty"),
     ({"supporting_sentences": [[]]}, Unusable, "answer not in document"),
 ])  # fmt: skip

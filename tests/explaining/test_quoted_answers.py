@@ -5,18 +5,18 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
-from heval_core.datasets._quoted import Quoted
+from heval_core.datasets._quoted import Quoted, Stated, Supported, Worded
 from heval_core.datasets.quotesum import QuoteSum
-from heval_core.datasets.wice import Supported
 from heval_core.evaluation.publishing import publish
-from heval_core.evaluation.quoted import OF_CLAIMS, cells, of_claim
+from heval_core.evaluation.quoted import OF_CLAIMS, cells, of_claim, of_words
 from heval_core.explaining import quoted_answers
-from heval_core.figures.citations import claims_table, quoted_table
+from heval_core.explaining.answer import explained_answer
+from heval_core.explaining.pipeline import Request
+from heval_core.explaining.whole_answer import Wanted
 from heval_core.lm import embedding
 from heval_core.plugins import catalogue
-from heval_core.present.names import names_of
 from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
@@ -25,7 +25,6 @@ from precompute.pair import pairs
 from precompute.plan import plan
 from precompute.run import run
 from tests.citations.copier import told
-from tests.conftest import reader_of
 from tests.datasets import samples
 from tests.datasets.test_quotesum import record, records
 
@@ -101,20 +100,43 @@ def test_average_precision_is_that_of_a_library():
         assert of_claim(scores, [gold])[1] == pytest.approx(expected)
 
 
-def test_claims_stand_beside_words_in_common_and_the_best_is_first(small_store):
-    sets = [[0], [1, 2]]
+def test_a_words_auroc_is_that_of_a_library():
+    generator = np.random.default_rng(4)
+    for _ in range(30):
+        scores, gold = generator.integers(0, 5, 9).astype(float), generator.choice(9, 3, replace=False).tolist()
+        assert of_words(scores, gold) == pytest.approx(roc_auc_score([n in gold for n in range(9)], scores))
+
+
+def test_words_are_measured_by_claim_and_flags_over_all_words_by_hand():
+    said = {"cdla": [-3.0, -1.0, -2.0], "trace": [0.0, -1.0, 0.0]}
+    rows = [row("words", [1, 2], scores, "q1", key) for key, scores in said.items()]
+    rows += [row("words", [], [-1.0, 0.0], "q2", "trace"), row("words", [], [-1.0, 0.0], "q2", "cdla")]
+    found = measured(*rows)
+    assert (found["cdla", "word_auroc", "all"]["value"], found["cdla", "word_auroc", "all"]["n"]) == (1, 1)
+    # Of four pairs: 1 < 0, 2 = 0.
+    assert found["trace", "word_auroc", "all"]["value"] == 1 / 4
+    assert ("cdla", "word_precision", "all") not in found  # it says neither yes nor no
+    precision, recall = (found["trace", f"word_{name}", "all"] for name in ("precision", "recall"))
+    assert (precision["value"], precision["n"], precision["chance"]) == (pytest.approx(1 / 3), 3, pytest.approx(2 / 5))
+    assert (recall["value"], recall["n"], recall["chance"]) == (pytest.approx(1 / 2), 2, pytest.approx(3 / 5))
+
+
+def test_a_difference_is_to_the_control_that_does_best():
+    right, wrong = [2.0, 1.0], [1.0, 2.0]
     rows = [
-        row("claim", gold, scores, f"q{claim}", key, place)
+        row("claim", [0], scores, f"q{claim}", key)
         for claim in range(6)
-        for place, gold in enumerate(sets)
-        for key, scores in (("attn", [2.0, 1.0, 0.0]), ("fa", [0.0, 0.1, 3.0, 9.0]), ("lexical", [0.0, 0.0, 0.0, 1.0]))
+        for key, scores in (("attn", right if claim else wrong), ("lexical", wrong), ("overlap", right), ("random", wrong))
     ]
-    table = claims_table(pd.DataFrame(list(cells(pd.DataFrame(rows)))), names_of(reader_of(small_store)))
-    assert [line.titles[-1] for line in table.rows] == ["Attention", "Feature ablation", "Lexical overlap"]
-    assert [line.control for line in table.rows] == [False, False, True]
-    assert table.rows[0].cells[0].whole.startswith("1.00 [")
-    assert table.rows[2].cells[1].whole == "–"
-    assert quoted_table(pd.DataFrame(list(cells(pd.DataFrame(rows)))).iloc[:0], names_of(reader_of(small_store))).rows == ()
+    found = {key: measured(*rows)[key, "claim_first", "all"] for key in ("attn", "lexical", "overlap", "random")}
+    assert [own.get("against") for own in found.values()] == ["overlap", "overlap", None, "overlap"]
+    assert found["attn"]["delta"] == pytest.approx(-1 / 6)
+
+
+def test_statements_are_measured_each_by_itself():
+    rows = [row("statement", [place], [2.0, 1.0], "q", place=place) for place in (0, 1)]
+    own = measured(*rows)["attn", "claim_first", "all"]
+    assert (own["value"], own["n"], own["questions"]) == (1 / 2, 2, 1)
 
 
 def test_a_planted_copiers_claim_is_found_in_its_set(copying):
@@ -129,6 +151,46 @@ def test_a_planted_copiers_claim_is_found_in_its_set(copying):
     for key in ("attn", "document(unit=sentence)", "lexical", "cgim"):
         (only,) = quoted_answers.rows(reading, key, claim)
         assert int(np.argmax(only["scores"])) == 1, key
+
+
+def test_a_planted_copiers_statements_are_found_each_in_its_place(copying):
+    pages, answer = (told(3), f"{told(14)} {told(25)}"), f"{told(25)} {told(3)}"
+    places = ((0, len(told(25)), ((1, len(told(14)) + 1, len(pages[1])),)), (len(told(25)) + 1, len(answer), ((0, 0, 9),)))
+    spans = ((*places[0][:2], 1), (*places[1][:2], 0))
+    stated = Stated("a", "lfqa", "", "supported", "the is", answer, (), documents=pages, spans=spans, statements=places)
+    with copying.asked_in("{documents} {question}"):
+        reading = quoted_answers.read(copying, stated)
+    assert [(part.kind, part.gold) for part in reading.parts] == [
+        ("sentence", (1,)), ("sentence", (0,)), ("statement", (2,)), ("statement", (0,)),
+    ]  # fmt: skip
+    for key in ("attn", "document(unit=sentence)", "overlap"):
+        found = [int(np.argmax(own["scores"])) for own in quoted_answers.rows(reading, key, stated)]
+        assert found == [1, 0, 2, 0], key
+
+
+def test_a_planted_copiers_unsupported_words_are_found(copying):
+    """Two values are copied from the document, which does not have the third."""
+    lines = [told(number) for number in (3, 14, 25)]
+    answer, document = " ".join(lines), " ".join(lines[:2])
+    starts = [answer.index("Value", number) for number in (0, len(lines[0]), len(document))]
+    words = tuple((start, answer.index(" ", start), start > len(document)) for start in starts)
+    claim = Worded("c", "wice_words", "s", "supported", "the is", answer, (), documents=(document,), spans=(), words=words)
+    with copying.asked_in("{documents} {question}"):
+        reading = quoted_answers.read(copying, claim)
+    (part,) = reading.parts
+    assert [word for _, word in part.words] == ["Value3", "Value14", "Value25"]
+    assert part.gold == (2,)
+    for key in ("attn", "document", "document(unit=sentence)", "overlap", "surprise"):
+        (own,) = quoted_answers.rows(reading, key, claim)
+        assert (own["part"], of_words(own["scores"], own["gold"])) == ("words", 1), key
+    with copying.asked_in("{documents} {question}"):
+        (flags,) = quoted_answers.rows(reading, "trace", claim)
+        asked = Request(claim.documents, claim.question)
+        traced = explained_answer(copying, asked, (), Wanted(answer=answer, thrifty=True, earlier=False))
+    said = {word.text.strip(): word.source.startswith("document") for word in traced.words}
+    assert [score == -1 for score in flags["scores"]] == [said[word] for _, word in part.words]
+    (nowhere,) = quoted_answers.rows(reading, "nowhere", dataclasses.replace(claim, documents=(answer,)))
+    assert {*nowhere["scores"]} == {-1}
 
 
 @pytest.fixture(scope="module")
@@ -259,33 +321,3 @@ def test_an_explainer_without_whole_answers_is_left_out_and_a_missing_package_sa
 
 def test_the_card_names_the_licence():
     assert "CC BY-SA" in catalogue.docstring(QuoteSum())
-
-
-def test_the_table_has_methods_before_controls_with_chance_and_counts(small_store):
-    def cell(explainer, measure, value, copied="all", delta=None, n=7):
-        own = {"model": "m", "dataset": "quotesum", "explainer": explainer, "measure": measure, "copied": copied}
-        ends = {"low": value - 0.1, "high": value + 0.1, "chance": 0.4, "n": n, "questions": n - 2}
-        return own | {"value": value} | ends | dict.fromkeys(("delta", "delta_low", "delta_high"), delta)
-
-    rows = [
-        cell(key, "source", value, delta=own)
-        for key, value, own in (("lexical", 0.9, None), ("attn", 0.5, -0.4), ("fa", 0.7, -0.2))
-    ]
-    # Over fewer answers: not in one order with the others, though its number is the highest.
-    rows += [cell("attn", "span_rank", 0.3), cell("fa", "source", 0.6, "below .85"), cell("ig", "source", 0.99, n=3)]
-    table = quoted_table(pd.DataFrame(rows), names_of(reader_of(small_store)))
-    assert [(row.titles[-1], row.notes) for row in table.rows] == [
-        ("Feature ablation", ""),
-        ("Attention", ""),
-        ("Integrated gradients", "fewer answers"),
-        ("Lexical overlap", "control"),
-    ]
-    assert [cell.whole for cell in table.rows[0].cells] == [
-        "0.70 [0.60, 0.80] chance 0.40",
-        "−0.20 [−0.20, −0.20]",
-        "0.60 [0.50, 0.70] chance 0.40",
-        "–",
-        "7 · –",
-        "5 · –",
-    ]
-    assert table.rows[3].cells[1].whole == "–"  # of words in common beside itself

@@ -1,0 +1,48 @@
+"""The Leaderboard's tab of answers that people wrote, or marked: does an explainer find what they found?"""
+
+import pandas as pd
+import streamlit as st
+
+from heval_core.figures.dots_drawn import as_drawing
+from heval_core.figures.marked import kinds_of, marked_figure, marked_table, verdict
+from heval_core.present.html import plain
+from heval_core.store.filters import Filter
+from heval_core.store.reader import Reader
+from heval_core.ui import board
+from heval_core.ui.exports import draw_table, picture
+from heval_core.ui.published_results import names_of, query
+
+_NOTHING = (
+    "Here are no answers that people wrote. `python -m precompute run --answers --datasets wice=PATH` reads some; "
+    "so do `wice_words`, `lfqa` and `quotesum`."
+)
+
+
+def cells_of(results: Reader, chosen: Filter) -> pd.DataFrame:
+    """Return the cells of such answers. They are in no regime, so that only model and data set filter them."""
+    cells = query(results, Reader.quoted, Filter(model=chosen.model))
+    return cells[cells["dataset"].isin(chosen.dataset)] if chosen.dataset else cells
+
+
+def draw(results: Reader, chosen: Filter) -> None:
+    """Draw who is ahead of a text search where, the figure, and a table of each kind of gold."""
+    cells, names = cells_of(results, chosen), names_of(results)
+    kinds = kinds_of(cells)
+    if not kinds:
+        st.info(_NOTHING, icon=":material/group:")
+        return
+    first, *others = verdict(cells, names, lambda text: f"**{plain(text)}**") or ["No explainer was measured here."]
+    with st.container(key="answer"):
+        st.markdown(first)
+    board.MARK.draw("marked", marked_figure(cells, names))
+    st.markdown("\n".join(f"- {line}" for line in others))
+    st.caption(
+        "A model reads an answer that somebody else gave, after its documents. The best of several explainers is compared "
+        "with the best of several controls; both are favoured by that."
+    )
+    with st.expander("The numbers · tables, CSV, Parquet, LaTeX", key="marked_numbers", on_change="rerun") as box:
+        if box.open:
+            for kind in kinds:
+                st.subheader(kind.title)
+                draw_table(results, marked_table(kind, cells, names), kind.rows(cells), kind.key)
+            picture(results, lambda: as_drawing(marked_figure(cells, names)), "marked")
