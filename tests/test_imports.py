@@ -120,7 +120,7 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "explaining":
         "citations datasets explainers figures lm logs metrics plugins present.html prompting records regimes statistics "
         "texts",
-    "logs": "datasets figures present present.html records statistics store texts",
+    "logs": "datasets figures plugins present present.html records statistics store texts",
     "figures": "citations evaluation metrics plugins present present.html prompting records statistics texts",
     "evaluation": "citations metrics plugins prompting records statistics store techniques",
     "store": "citations records statistics",

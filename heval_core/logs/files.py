@@ -1,4 +1,5 @@
-"""Files of logs ▶ their records, as they stand there: JSON lines, JSON, CSV, Parquet; packed by gzip too.
+"""Files of logs ▶ their records, as they stand there: JSON lines, JSON, CSV, Parquet; packed by gzip too. And the answers of
+data sets that people wrote or marked, named as `--datasets` names them: `wice=FILE`.
 
 Every error is one line that names the file. A record that cannot be read comes as a `Malformed`; the others are read.
 """
@@ -6,15 +7,21 @@ Every error is one line that names the file. A record that cannot be read comes 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import gzip
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from heval_core.datasets._reading import json_file, json_lines, table
+from heval_core.datasets._quoted import Quoted
+from heval_core.datasets._reading import BadRecord, Malformed, json_file, json_lines, table
+from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
+
+if TYPE_CHECKING:
+    from heval_core.plugins.protocols import Dataset
 
 TABLES = {".csv": ",", ".tsv": "\t"}
 LINES, JSON, PARQUET = (".jsonl", ".ndjson"), ".json", ".parquet"
@@ -31,8 +38,12 @@ LogRecord = tuple[str, Any]
 def records(path: Path) -> list[LogRecord]:
     """Return (file and line or number, record) of a log, all of them.
 
-    Raises HEvalError for a file that is missing, empty, of none of these forms, or changes while it is read.
+    Raises HEvalError for a file that is missing, empty, of none of these forms, or changes while it is read; and for a data
+    set without answers.
     """
+    key, equals, file = str(path).partition("=")
+    if equals and not path.is_file() and (dataset := catalogue.plugins("dataset").get(key)) is not None:
+        return list(_of_people(dataset, file))
     if not path.is_file():
         what = "is a folder; name the file in it" if path.is_dir() else "does not exist"
         raise HEvalError(f"The log {path} {what}.")
@@ -43,6 +54,19 @@ def records(path: Path) -> list[LogRecord]:
     if not read:
         raise HEvalError(f"The log {path} holds no record; each needs a question, passages and an answer.")
     return read
+
+
+def _of_people(dataset: Dataset, file: str) -> Iterator[LogRecord]:
+    """Yield the answers of a data set; what it cannot use, such as a claim that nothing supports, is no row."""
+    if not getattr(dataset, "of_people", False):
+        have = sorted(key for key, one in catalogue.plugins("dataset").items() if getattr(one, "of_people", False))
+        raise HEvalError(f"{dataset.title} has no answers that can be traced; there are: {', '.join(have)}.")
+    for fact in dataclasses.replace(dataset, path=file).facts():  # type: ignore[type-var, call-arg]
+        if isinstance(fact, Quoted):
+            texts = {"question": fact.question, "passages": list(fact.documents), "answer": fact.answer}
+            yield fact.id, {"id": fact.id, **texts}
+        elif isinstance(fact, BadRecord):
+            yield fact.location, Malformed(fact.reason)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from heval_core.store.shards import ShardStore
 from heval_core.ui import own_prompts
 from precompute.cli import main
 from tests.citations.copier import copier, told
+from tests.datasets import samples, test_wice
 
 FORMATS = sorted((Path(__file__).parents[1] / "logs" / "formats").iterdir())
 MODEL = "demo-qwen2"
@@ -51,6 +52,19 @@ def trace(tmp_path):
         )
 
     return run
+
+
+def test_answers_that_people_marked_are_a_log_too(trace, tmp_path, capsys):
+    claims = samples.write_lines(tmp_path / "dev.jsonl", [*test_wice.records(), test_wice.record(3, supporting_sentences=[])])
+    assert trace(Path(f"wice={claims}"), "--quick", "--explainers", "cdla") == 0
+    rows = [row for row, _ in TracedLog(tmp_path / "store").rows()]
+    assert [row.row.id for row in rows] == ["dev0", "dev1", "dev2"]
+    assert rows[0].row.passages[0].text.startswith("(meta) Rivers")
+    broken = samples.write_lines(tmp_path / "broken.jsonl", [*test_wice.records(), test_wice.record(3, evidence="one")])
+    assert trace(Path(f"wice={broken}"), "--quick", "--explainers", "cdla", "--store", str(tmp_path / "other")) == 1
+    assert "row 4 (broken.jsonl:4): 'evidence' should be a list of texts" in capsys.readouterr().err
+    assert trace(Path(f"nq={claims}")) == 2
+    assert "Natural Questions has no answers that can be traced; there are: lfqa, quotesum, wice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", FORMATS, ids=lambda path: path.name)
