@@ -11,7 +11,7 @@ half (chance .5; of claims with both); of FLAGS, which say yes or no, *word_prec
 Means over sentences, spans, claims, statements or words, with 95 % intervals over questions (`statistics/bounded.py`: a
 bootstrap's percentiles have no width where all are right). delta: against the control that does best there, on what both
 have: a hard opponent, since it is chosen by its value. Sentences are also taken apart by the share of their words that stand
-in their documents, at BOUNDS: where words differ, string overlap says less.
+in their documents, at BOUNDS, and claims at SHARE: where words differ, string overlap says less.
 Reference: the data's, arXiv 2311.04886; mean reciprocal rank as usual.
 """
 
@@ -41,6 +41,8 @@ DRAWS = 100
 BOUNDS = {"below .85": (0.0, 0.85), ".85 to 1": (0.85, 1.0), "all words": (1.0, 1.1)}
 # What needs no explainer: a search in the texts, or how improbable a word is.
 CONTROLS = (*TEXT_CONTROLS, "surprise", "nowhere")
+# Claims of which fewer words stand in their page are looked at by themselves too: about half of WiCE's.
+DIFFER, SHARE = "below .7", 0.7
 _PART = ["answer_id", "place"]
 
 
@@ -61,8 +63,10 @@ def cells(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     ):
         for measure, values in measured(rows[part]) if part.any() else ():
             for (model, dataset), group in values.groupby(["model", "dataset"]):
-                key = {"model": model, "dataset": dataset, "measure": measure, "copied": "all"}
-                yield from _cells(group, key, paired=measure not in OF_WORDS[1:])
+                key = {"model": model, "dataset": dataset, "measure": measure}
+                yield from _cells(group, key | {"copied": "all"}, paired=measure not in OF_WORDS[1:])
+                if measure in OF_CLAIMS:
+                    yield from _cells(group[group["copied"] < SHARE], key | {"copied": DIFFER})
     rows = rows[rows["part"].isin(MEASURES)]
     values = [_measured(*row) for row in zip(rows["part"], rows["gold"], rows["scores"], strict=True)]
     measured = rows.assign(value=[value for value, _ in values], chance=[chance for _, chance in values])
@@ -93,7 +97,8 @@ def _claims(part: list[str]) -> Callable[[pd.DataFrame], Iterator[tuple[str, pd.
         for names, group in rows.groupby(keys):
             scores, sets = np.asarray(group["scores"].iloc[0]), [set(gold) for gold in group["gold"]]
             values.append((of_claim(scores, sets), of_claim(np.zeros(len(scores)), sets)))
-            lines.append({"place": 0, "question_id": group["question_id"].iloc[0]} | dict(zip(keys, names, strict=True)))
+            of_claim_rows = {column: group[column].iloc[0] for column in ("question_id", "copied")}
+            lines.append({"place": 0} | of_claim_rows | dict(zip(keys, names, strict=True)))
         for index, measure in enumerate(OF_CLAIMS):
             columns = {"value": [value[index] for value, _ in values], "chance": [chance[index] for _, chance in values]}
             yield measure, pd.DataFrame(lines).assign(**columns)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from heval_core.evaluation.quoted import CONTROLS, MEASURES, OF_CLAIMS, OF_WORDS
+from heval_core.evaluation.quoted import CONTROLS, DIFFER, MEASURES, OF_CLAIMS, OF_WORDS
 from heval_core.figures.citations import with_chance
 from heval_core.figures.dots import Axis, Dot, DotFigure, DotRow, Panel, Slot
 from heval_core.figures.palette import colour
@@ -85,12 +85,15 @@ KINDS = (
             _MarkedColumn("first, less the best control", _FIRST, less=True),
             _MarkedColumn("precision", _PRECISION),
             _MarkedColumn("precision, less the best control", _PRECISION, less=True),
+            _MarkedColumn("of words that differ", _PRECISION, copied=DIFFER),
+            _MarkedColumn("of these, less the best control", _PRECISION, less=True, copied=DIFFER),
             _MarkedColumn("recall", _RECALL),
         ),
         ((_PRECISION, "n", "claims"), (_PRECISION, "questions", "articles")),
         "First: whether the first choice among a page's sentences is one that supports the claim. Precision: average "
-        "precision; recall: of as many first ones as were marked; both of the set of sentences that gives most. A part of "
-        f"each page was read. {_DIFFERENCES}, over articles.",
+        "precision; recall: of as many first ones as were marked; both of the set of sentences that gives most. Words differ "
+        "where fewer than .7 of a claim's stand in its page. A part of each page was read. "
+        f"{_DIFFERENCES}, over articles.",
     ),
     Kind(
         "words",
@@ -177,7 +180,7 @@ def verdict(cells: pd.DataFrame, names: Names, bold: Callable[[str], str]) -> li
         )
     if not lines:
         return []
-    return [f"In {bold(f'{ahead} of {len(lines)}')} places the best explainer is ahead of the best text search.", *lines]
+    return [f"In {bold(f'{ahead} of {len(lines)}')} places the best explainer is ahead of the best control.", *lines]
 
 
 def marked_figure(cells: pd.DataFrame, names: Names) -> DotFigure:

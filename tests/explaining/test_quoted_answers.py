@@ -133,6 +133,16 @@ def test_a_difference_is_to_the_control_that_does_best():
     assert found["attn"]["delta"] == pytest.approx(-1 / 6)
 
 
+def test_claims_whose_words_differ_are_looked_at_by_themselves_too():
+    rows = [row("claim", [0], [2.0, 1.0], "q1", copied=0.9), row("claim", [1], [2.0, 1.0], "q2", copied=0.6)]
+    found = measured(*rows)
+    assert {copied: found["attn", "claim_first", copied]["value"] for copied in ("all", "below .7")} == {
+        "all": 0.5,
+        "below .7": 0,
+    }
+    assert found["attn", "claim_first", "below .7"]["n"] == 1
+
+
 def test_statements_are_measured_each_by_itself():
     rows = [row("statement", [place], [2.0, 1.0], "q", place=place) for place in (0, 1)]
     own = measured(*rows)["attn", "claim_first", "all"]

@@ -73,7 +73,7 @@ def test_a_sentence_says_who_is_ahead_behind_or_not_told_apart(names):
     rows += [*place("wice_words", "word_auroc", 0.01), cell("attn", "source", 0.9), cell("lexical", "source", 0.9)]
     measured = pd.DataFrame(rows)
     first, *others = verdict(measured, names, str)
-    assert first == "In 1 of 3 places the best explainer is ahead of the best text search."
+    assert first == "In 1 of 3 places the best explainer is ahead of the best control."
     assert others == [
         "QuoteSum, m: Attention (0.80) is behind the best control, Lexical overlap: −0.10 [−0.12, −0.08].",
         "WiCE, m: Attention (0.80) is ahead of the best control, Lexical overlap: 0.10 [0.08, 0.12].",
