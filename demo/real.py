@@ -14,9 +14,15 @@ from heval_core.records import CONTEXT_KINDS, REGIMES
 
 STORE = Path("cache/real")
 SMOL, GEMMA = MODELS = ("smollm2", "gemma3-270m")
-# Known facts of CounterFact (MIT), and answers that people wrote (QuoteSum, CC BY-SA).
+# Known facts of CounterFact (MIT), answers that people wrote (QuoteSum, CC BY-SA), and that they marked (WiCE, LFQA).
 DATA = Path("../shared/data")
-PUBLIC = {"counterfact": DATA / "counterfact/known_1000.json", "quotesum": DATA / "quotesum/dev.jsonl"}
+PUBLIC = {
+    "counterfact": DATA / "counterfact/known_1000.json",
+    "quotesum": DATA / "quotesum/dev.jsonl",
+    "wice": DATA / "wice/claims-dev.jsonl.gz",
+    "wice_words": DATA / "wice/non_supported_tokens-dev.jsonl.gz",
+    "lfqa": DATA / "lfqa/dev.jsonl.gz",
+}
 # Of one document, and of two that both answer the question: so a small model answers from either.
 ONE, TWO = PLAIN = ("conflicting", "double_conflicting")
 REST = tuple(regime for regime in REGIMES if regime not in PLAIN)
@@ -45,6 +51,13 @@ TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,a
 # Of answers that people wrote the first are read, SmolLM2's on a GPU: the last three take minutes each.
 SLOW = "fa,contextcite,document(unit=sentence)"
 QUOTED = ((MODELS, 96, "document,attn,mechlight,cdla,attnlrp,cgim,origin"), ((SMOL,), 96, SLOW), ((GEMMA,), 24, SLOW))
+# Of what people marked: model, data set, answers, explainers; shards are large, since one of each is a file in git.
+ONE_PASS = "document,cdla,mechlight,attn"
+MARKED = (
+    (SMOL, "wice", 180, "document(unit=sentence),attnlrp,cgim,cdla,mechlight,origin,attn"),
+    (SMOL, "wice_words", 124, ONE_PASS), (SMOL, "lfqa", 44, ONE_PASS),
+    (GEMMA, "wice", 60, "attnlrp,cdla,mechlight,attn"), (GEMMA, "wice_words", 60, ONE_PASS),
+)  # fmt: skip
 WRITER, CLAIMS = SMOL, 40
 
 
@@ -73,9 +86,7 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
     for model in models:
         yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
         yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
-    for who, limit, keys in QUOTED if named("quotesum") else ():
-        options = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", "24"]
-        yield from (["run", "--models", model, "--datasets", named("quotesum"), *options] for model in who if model in models)
+    yield from marked(models)
     protected = ["--faithfulness-protected", str(PROTECTED)]
     yield run(models, CAPITALS, [ONE], PROTECTED, "--explainers", others, "--head-need", *protected)
     if WRITER in models:
@@ -85,6 +96,15 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
     yield from explained(*NEXT)
     yield ["fit", "--models", *models, "--datasets", CAPITALS, "--limit", "120", "--questions", str(FITTED)]
     yield run(models, CAPITALS, PLAIN, 120, "--explainers", ",".join(fitted))
+
+
+def marked(models: Sequence[str]) -> Iterator[list[str]]:
+    """Yield arguments of `precompute` for answers that people wrote or marked."""
+    quoted = [(model, "quotesum", limit, keys, 24) for who, limit, keys in QUOTED for model in who]
+    for model, dataset, limit, keys, size in quoted + [(*one, 400) for one in MARKED]:
+        if model in models and named(dataset):
+            options = ["--answers", "--limit", str(limit), "--explainers", keys, "--shard-size", str(size)]
+            yield ["run", "--models", model, "--datasets", named(dataset), *options]
 
 
 def named(dataset: str) -> str:

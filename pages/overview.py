@@ -11,9 +11,11 @@ with results_page() as results:
     with st.container(key="overview_columns"):
         with st.container(key="overview_answer"):
             overview.draw_answer()
+            doors = st.container()
         with st.container(key="overview_board"):
             leaderboard = board.board_of(results, chosen)
             if leaderboard is not None:
                 overview.draw_board(results, chosen, leaderboard)
-    overview.draw_doors(results, chosen, leaderboard)
+    with doors:  # beside the figure, which is long
+        overview.draw_doors(results, chosen, leaderboard)
     links.follow()

@@ -18,7 +18,7 @@ from heval_core.records import HEvalError
 from heval_core.store.reader import Reader
 from heval_core.ui import address
 from heval_core.ui.component import component
-from heval_core.ui.published_results import names_of, query, reader
+from heval_core.ui.published_results import WHICH_RESULTS, names_of, offered, query, reader
 
 _log = logging.getLogger("heval")
 _MARK = "came_through_app"
@@ -45,6 +45,10 @@ def results_page() -> Iterator[Reader]:
     """Open a page of the results; below it stands where its numbers come from."""
     through_app()
     address.notices()
+    names = [name for name in offered() if name]
+    if address.value(WHICH_RESULTS) not in ("", *names):
+        right = " or ".join(names) or "left out, since HEVAL_STORE names the results"
+        address.unreadable(WHICH_RESULTS, "the results", right)
     results = reader()
     yield results
     draw_provenance(results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from heval_core.figures.hard_board import TITLE as HARD_TITLE
 from heval_core.figures.hard_board import source_figure
 from heval_core.plugins.measures import headlines
 from heval_core.present.html import COMPONENTS, plain, render
+from heval_core.present.names import model_title
 from heval_core.records.whole_answers import WholeAnswer
 from heval_core.store.filters import NOT_ANSWER, BestToken, Filter
 from heval_core.store.reader import Reader
@@ -63,15 +65,22 @@ def _which_results() -> None:
 
 
 def draw_answer() -> None:
-    """Draw the first example of *Your prompt*, by the same component."""
-    name = next(iter(own_prompts.examples()), "")
-    saved = own_prompts.find(name)
-    if saved is None or not isinstance(saved.result, WholeAnswer):
+    """Draw an example of *Your prompt*, by the same component: the first that rests on two documents, else the first."""
+    opened = ((name, own_prompts.find(name)) for name in own_prompts.examples())
+    whole = ((name, one.prompt, one.result) for name, one in opened if one and isinstance(one.result, WholeAnswer))
+    first = next(whole, None)
+    if first is None:
         return
+    name, prompt, answer = next((one for one in chain([first], whole) if len(_cited(one[2])) > 1), first)
     st.subheader("One answer, traced")
-    read = f"{plain(saved.prompt.model)} read {len(saved.prompt.documents)} documents"
-    st.caption(f"{read}. Click a word to see what it rests on.")
-    own_answer.draw(name, saved.prompt, saved.result, small=True)
+    read = f"{plain(model_title(prompt.model))} read {len(prompt.documents)} documents and was asked:"
+    st.caption(f"{read} “{plain(prompt.question)}” Click a word to see what it rests on.")
+    own_answer.draw(name, prompt, answer, small=True)
+
+
+def _cited(answer: WholeAnswer) -> set[int]:
+    """Return the documents that its sentences cite."""
+    return {one.document for sentence in answer.generated.sentences for one in sentence.citations or ()}
 
 
 def draw_board(results: Reader, chosen: Filter, leaderboard: Board) -> None:

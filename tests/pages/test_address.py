@@ -8,7 +8,7 @@ import pytest
 
 from heval_core.store.filters import BestToken, Filter
 from heval_core.ui.links import parameters
-from tests.pages.opening import address_of, open_page, open_well, text_of
+from tests.pages.opening import address_of, open_page, open_well, ran, text_of
 
 ONE = {"model": ["demo-gpt2"], "dataset": ["world_capital"]}
 REGIME, DOCUMENT = {"tab": ["regime"]}, {"tab": ["regime"], "question": ["document"]}
@@ -156,3 +156,13 @@ def test_the_navigation_carries_filters_on_and_each_page_keeps_its_own_choices(m
     # The same list: the instance is found again.
     visit("Overview", model=["m"], k=["9"], regime=["mixed"])
     assert address.onward("Instances")["instance"] == ["i"]
+
+
+def test_results_that_are_not_offered_are_named_and_those_that_are_open(demo):
+    app = open_page("instances", results="demo2")
+    (error,) = app.error
+    assert error.value == "The link asks for the results demo2; it should be left out, since HEVAL_STORE names the results."
+    (button,) = [one for one in app.button if one.label == "Show the page without it"]
+    button.click()
+    assert not ran(app).error
+    assert "results" not in address_of(app)
