@@ -19,11 +19,11 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, nor its own test, so that adding one breaks
 # nothing; nor is a file without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 32_740,
-    "files of the product": 292,
-    "lines of demo and benchmarks": 2_507,
-    "lines of tests": 28_185,
-    "files of tests": 238,
+    "lines of the product": 32_843,
+    "files of the product": 293,
+    "lines of demo and benchmarks": 2_523,
+    "lines of tests": 28_234,
+    "files of tests": 239,
     "lines of JS and CSS": 2_792,
     "words of docs": 11_987,
 }

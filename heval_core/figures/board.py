@@ -18,7 +18,7 @@ from heval_core.figures.measures import GIVEN, NOT_RANKED, SCALED, given_sentenc
 from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
-from heval_core.present.names import ALL, Names, short_model
+from heval_core.present.names import ALL, Names, model_title, short_model
 from heval_core.present.numbers import COST, MISSING, P, change, interval_of, number, passes, short, so_many
 from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, crossed, number_cell
 from heval_core.records.vocabulary import DECOYS
@@ -152,7 +152,8 @@ def pair_figure(pairs: pd.DataFrame, names: Names) -> DotFigure:
     hollow where the difference does not hold. pairs: rows of `Board.pairs` of one pair, turned alike.
     """
     by_cell, same_dataset = crossed(pairs, ["model", "dataset"], "column"), pairs["dataset"].nunique() == 1
-    rows = [dots.DotRow(f"{m} {d}", m if same_dataset else f"{m} · {names.dataset(d)}") for m, d in by_cell]
+    titles = {m: model_title(m) for m, _ in by_cell}
+    rows = [dots.DotRow(f"{m} {d}", titles[m] if same_dataset else f"{titles[m]} · {names.dataset(d)}") for m, d in by_cell]
     panels = []
     for question in [key for key in QUESTIONS if key in set(pairs["column"])]:
         differences = [by_question.get(question) for by_question in by_cell.values()]

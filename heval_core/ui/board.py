@@ -31,6 +31,7 @@ from heval_core.figures.board import (
 )
 from heval_core.figures.dots_drawn import FigurePart, as_drawing
 from heval_core.figures.measures import NOT_RANKED, picked_html
+from heval_core.figures.winners import WHERE, winners, winners_sentence, winners_table
 from heval_core.folders import program
 from heval_core.metrics.shared.measure import QUESTIONS
 from heval_core.present.html import plain, render
@@ -69,7 +70,9 @@ def recommendation(board: Board) -> str:
 def draw_overall(results: Reader, chosen: Filter, board: Board) -> None:
     """Draw what to use, the figures, what a click leads to, and the tables."""
     with st.container(key="recommended", horizontal=True, vertical_alignment="center"):
-        st.markdown(recommendation(board))
+        with st.container():
+            st.markdown(recommendation(board))
+            _why_not_the_second(chosen, board)
         st.html(render("facts.html", facts=_facts(board)), width="content")
     if board.questions:
         selection(results, chosen, board)
@@ -82,6 +85,12 @@ def draw_overall(results: Reader, chosen: Filter, board: Board) -> None:
             MARK.draw("board_figure", *parts)
         right_by_construction(results, chosen, board)
         without_numbers(results, board)
+    if sentence := winners_sentence(board):
+        with st.expander(WHERE, key="winners", on_change="rerun") as box:
+            if box.open:
+                st.markdown(plain(sentence))
+                about = {"filter": str(chosen)}
+                draw_table(results, winners_table(board, names_of(results)), winners(board), "winners", about)
     with _numbers("table, CSV, Parquet, LaTeX") as box:
         if box.open:
             draw_table(results, main_table(board), exported_board(board), "board", {"filter": str(chosen)})
@@ -89,6 +98,16 @@ def draw_overall(results: Reader, chosen: Filter, board: Board) -> None:
                 picture(results, lambda: as_drawing(by_question(board, names_of(results))), "board")
                 if quality := front_figure(board):
                     picture(results, partial(front.as_drawing, quality), "front", "Quality against cost")
+
+
+def _why_not_the_second(chosen: Filter, board: Board) -> None:
+    """Draw a link to the comparison of the recommended method with the best other one."""
+    best = conclusion(board).best
+    others = [key for key in board.overall.methods if key != best]
+    if best and others and len(board.pairs):
+        asked_for = links.parameters(chosen) | {"tab": ["against"], "first": [best], "second": others[:1]}
+        label = f"Why not {board.titles[others[0]]}?"
+        st.page_link("pages/leaderboard.py", label=plain(label), icon=":material/compare_arrows:", query_params=asked_for)
 
 
 def _numbers(what: str) -> st.delta_generator.DeltaGenerator:

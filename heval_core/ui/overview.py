@@ -73,8 +73,7 @@ def draw_answer() -> None:
         return
     name, prompt, answer = next((one for one in chain([first], whole) if len(_cited(one[2])) > 1), first)
     st.subheader("One answer, traced")
-    read = f"{plain(model_title(prompt.model))} read {len(prompt.documents)} documents and was asked:"
-    st.caption(f"{read} “{plain(prompt.question)}” Click a word to see what it rests on.")
+    st.caption(f"{plain(model_title(prompt.model))} was asked: “{plain(prompt.question)}” Click any word.")
     own_answer.draw(name, prompt, answer, small=True)
 
 
