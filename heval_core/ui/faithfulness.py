@@ -64,13 +64,13 @@ def replacements(results: Reader, chosen: Filter, protected: bool) -> None:
         return
     table = pd.DataFrame(columns)
     table = table.reindex(in_order(list(table.index))).rename(names_of(results).known("explainer")).rename_axis("explainer")
-    st.subheader("By replacement")
-    st.dataframe(table, width="stretch", column_config=dict.fromkeys(table, st.column_config.NumberColumn(format="%.2f")))
     which = "Only tokens of the documents are taken out." if protected else "Any token may be taken out, the question's too."
-    st.caption(
-        f"Nats above the random control, means over the cells. {which} Dots on this page are of the mean over the three. "
-        "Feature ablation itself uses its baseline token, so the other replacements compare it more fairly."
-    )
+    with st.expander("By what stands in the tokens' place"):
+        st.dataframe(table, width="stretch", column_config=dict.fromkeys(table, st.column_config.NumberColumn(format="%.2f")))
+        st.caption(
+            f"Nats above the random control, means over the cells. {which} Dots on this page are of the mean over the three. "
+            "Feature ablation itself uses its baseline token, so the other replacements compare it more fairly."
+        )
 
 
 DOT = MarkSelection("dot", ("model", "dataset", "regime", "part", "explainer"))
