@@ -32,8 +32,8 @@ from heval_core.texts.numbers_and_names import instead, nowhere, of_tokens
 RIGHT, WRONG, NEEDLESS, MISSING, NOT_READ = "right", "wrong", "needless", "missing", "not read"
 # A letter with the marks that belong to it.
 _WITH_MARKS = re.compile(r"(?s).[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\ufe20-\ufe2f]*")
-# A reader to whom the answer's tokens are less likely than this on average, in nats, is no judge of it: SmolLM2 gives less to 3 %
-# of people's answers, and to 99 % of the same in random order. See docs/trace.md.
+# A reader to whom the answer's tokens are less likely than this on average, in nats, is no judge of it: SmolLM2 gives less to
+# 3 % of people's answers, and to 99 % of the same in random order. See docs/trace.md.
 IMPLAUSIBLE = -4.0
 
 

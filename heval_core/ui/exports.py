@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui.component import component
 from heval_core.ui.published_results import SNAPSHOT, names_of
 
+LONGEST = 60  # letters of a filter in a file's name
 _MIME = {
     "csv": "text/csv",
     "html": "text/html",
@@ -58,13 +60,13 @@ def table_exports(
     *,
     latex: Callable[[], Sequence[Table]] | None = None,
 ) -> None:
-    """Draw download buttons for a table; the file's name has the snapshot it was made from. Files are made when asked for.
+    """Draw download buttons for a table; the file's name says the filter, and the snapshot. Files are made when asked for.
 
     about: what the table is of, such as its measure and filter: columns of CSV and Parquet, sentences of LaTeX. latex: makes
     the tables of a paper; by default the frame is one.
     """
     notes = {key: text for key, text in (about or {}).items() if text}
-    stem = "-".join(["heval", name, *(["filtered"] if "filter" in notes else []), results.snapshot_id[:8]])
+    stem = "-".join(filter(None, ("heval", name, in_a_name(notes.get("filter", "")), results.snapshot_id[:8])))
 
     def papers() -> str:
         tables = latex() if latex else (Table.of(long_table(frame)),)
@@ -73,8 +75,10 @@ def table_exports(
 
     def noted() -> pd.DataFrame:
         names, explained = names_of(results), [name for name in ("explainer", "first", "second") if name in frame]
-        ours = {f"{name}_ours": [names.explainer(str(key)).endswith(OURS) for key in frame[name]] for name in explained}
-        return long_table(frame.drop(columns=list(COMPARED), errors="ignore").assign(**ours)).assign(**notes)
+        titles = {f"{name}_title": [names.explainer(str(key)) for key in frame[name]] for name in explained}
+        ours = {f"{name}_ours": [title.endswith(OURS) for title in titles[f"{name}_title"]] for name in explained}
+        titles |= {"dataset_title": frame["dataset"].map(names.dataset)} if "dataset" in frame else {}
+        return long_table(frame.drop(columns=list(COMPARED), errors="ignore").assign(**titles, **ours)).assign(**notes)
 
     files: dict[str, tuple[Callable[[], str | bytes], str]] = {
         "CSV": (lambda: as_csv(noted()), "csv"),
@@ -84,6 +88,17 @@ def table_exports(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for label, (make, kind) in files.items():
             download(label, make, f"{stem}.{kind}", f"{label.lower()}_{name}")
+
+
+def in_a_name(chosen: str) -> str:
+    """Shorten a filter for a file's name: its values; a long one is cut, and has a number that others do not have.
+
+    >>> in_a_name("model: demo-gpt2; answer_at: 0 to 0.5; explained: yes")
+    'demo-gpt2_0-to-0.5'
+    """
+    values = [value for name, _, value in (part.partition(": ") for part in chosen.split("; ")) if name != "explained"]
+    text = re.sub(r"[^\w.+-]+", "-", "_".join(values)).strip("-")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}-{zlib.crc32(chosen.encode()):08x}"
 
 
 def picture(results: Reader, draw: Callable[[], Drawing], name: str, about: str = "The figure") -> None:

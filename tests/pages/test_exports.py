@@ -1,0 +1,50 @@
+"""Downloads of a page's table: their names say the filter, and their columns what keys are called."""
+
+import io
+
+import pandas as pd
+import pytest
+
+from heval_core.store.filters import Filter
+from heval_core.ui import exports
+
+
+@pytest.fixture
+def files(few, monkeypatch):
+    """A function: the files that are offered of a table under a filter, by their names' endings."""
+
+    def offered(frame, chosen):
+        given = {}
+        monkeypatch.setattr(exports, "download", lambda label, content, name, key: given.update({name: content}))
+        exports.table_exports(few, frame, "mrr", {"filter": str(chosen)})
+        return given
+
+    return offered
+
+
+LONG = {"relation": tuple(f"relation-{number}" for number in range(30))}
+
+
+@pytest.mark.parametrize(("chosen", "written"), [
+    (Filter(explained=True), ""), (Filter(("demo-gpt2",), ("nq",)), "-demo-gpt2_nq"),
+    (Filter(answer_at=(0, 0.5)), "-0-to-0.5"),
+])  # fmt: skip
+def test_a_files_name_says_the_filter_that_was_set_and_nothing_where_none_was(few, files, chosen, written):
+    names = [*files(pd.DataFrame({"explainer": ["fa"]}), chosen)]
+    assert names == [f"heval-mrr{written}-{few.snapshot_id[:8]}.{kind}" for kind in ("csv", "parquet", "tex")]
+
+
+def test_files_of_two_filters_never_have_one_name(files):
+    one, other = (next(iter(files(pd.DataFrame(), Filter(**LONG, head=head)))) for head in ("L2H1", "L2H2"))
+    assert one != other
+    assert len(one) < 120
+
+
+def test_keys_have_their_titles_beside_them(files):
+    frame = pd.DataFrame({"explainer": ["fa", "cgim"], "dataset": ["nq", "world_capital"], "value": [0.5, 1.0]})
+    given = files(frame, Filter())
+    (csv,) = (content for name, content in given.items() if name.endswith("csv"))
+    read = pd.read_csv(io.StringIO(csv()))
+    assert read["explainer_title"].tolist() == ["Feature ablation", "Contrastive GIM (ours)"]
+    assert read["explainer_ours"].tolist() == [False, True]
+    assert read["dataset_title"].tolist() == ["Natural Questions", "World Capital"]
