@@ -5,17 +5,13 @@ import streamlit as st
 
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.marked import kinds_of, marked_figure, marked_table, verdict
+from heval_core.folders import program
 from heval_core.present.html import plain
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import board
 from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.published_results import names_of, query
-
-_NOTHING = (
-    "Here are no answers that people wrote. `python -m precompute run --answers --datasets wice=PATH` reads some; "
-    "so do `wice_words`, `lfqa` and `quotesum`."
-)
 
 
 def cells_of(results: Reader, chosen: Filter) -> pd.DataFrame:
@@ -29,7 +25,8 @@ def draw(results: Reader, chosen: Filter) -> None:
     cells, names = cells_of(results, chosen), names_of(results)
     kinds = kinds_of(cells)
     if not kinds:
-        st.info(_NOTHING, icon=":material/group:")
+        how = f"`{program()} run --answers --datasets wice=PATH` reads some; so do `wice_words`, `lfqa` and `quotesum`."
+        st.info(f"Here are no answers that people wrote. {how}", icon=":material/group:")
         return
     first, *others = verdict(cells, names, lambda text: f"**{plain(text)}**") or ["No explainer was measured here."]
     with st.container(key="answer"):

@@ -64,4 +64,5 @@ def test_model_and_data_set_filter_it(store, own_store, figures):
 
 def test_where_there_are_none_the_page_says_how_to_get_some(store, own_store):
     (info,) = open_well("leaderboard", tab="marked", dataset="country_profiles").info
-    assert info.value.startswith("Here are no answers that people wrote. `python -m precompute run --answers")
+    assert info.value.startswith("Here are no answers that people wrote. `")
+    assert " run --answers --datasets wice=PATH` reads some" in info.value
