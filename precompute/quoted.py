@@ -19,8 +19,12 @@ from precompute.task import Failure, Result, Task, named, together, total
 
 # Sentences and spans of an answer, in QuoteSum on average.
 PARTS = 6
+# Of a claim of which each word is looked at.
+WORDS = 11
 # Counted up when a verdict about words changes, so that it is computed again.
-VERDICTS = 1
+VERDICTS = {"trace": 1, "surprise": 1, "nowhere": 2}
+# Passes of a trace: the document left out, and texts in its place until they decide.
+TRACED = 12
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,14 @@ class QuotedTask(Task):
 
     def cost(self, tokens: float) -> Cost:
         """Return the cost: a clean pass each, which explainers share; one that explains whole sentences runs for each part of
-        an answer.
+        an answer, or each word; and a trace, where there is one.
         """
         explained = [shard for shard in self.shards if shard.explainer not in (*TEXT_CONTROLS, *WORD_VERDICTS)]
         keys = [shard.explainer for shard in explained]
         again = [key for key in keys if columns_of(catalogue.method(key)) == "sentence"]
-        parts = [(1, together(keys, tokens)), (PARTS - 1, together(again, tokens))]
+        traced = any(shard.explainer == "trace" for shard in self.shards)
+        parts = [(1, together(keys, tokens)), ((WORDS if traced else PARTS) - 1, together(again, tokens))]
+        parts += [(TRACED, Cost(1, tokens))] if traced else []
         return total([(len(self.indices) * times, cost) for times, cost in parts])
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
@@ -71,7 +77,7 @@ def quoted_tasks(pair: Pair) -> Iterator[QuotedTask]:
     identities = {key: pair.identity_of(catalogue.method(key)) for key in able}
     identities |= {key: catalogue.identity("annotator", catalogue.find("annotator", key)) for key in controls}
     if any(isinstance(fact, Worded) for fact in facts):
-        identities |= {key: f"{key} {VERDICTS}" for key in WORD_VERDICTS}
+        identities |= {key: f"{key} {VERDICTS[key]}" for key in WORD_VERDICTS}
     *state, fingerprint = pair.state.values()
     for indices in pair.chunks(range(len(facts))):
         ids = [facts[index].id for index in indices]

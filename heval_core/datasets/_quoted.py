@@ -47,7 +47,7 @@ def window(sentences: Sequence[str], gold: Collection[int], letters: int) -> tup
 
     Rule: sentences are taken by their distance to the nearest one of `gold`, the earlier first of two, while all of them have
     at most `letters` letters; those of `gold` are never left out. They stand in the page's order. Without gold it is the
-    page's beginning.
+    page's beginning, a sentence at least.
 
     >>> window(["One.", "Two.", "Three.", "Four."], {2}, 15)
     ('Two.\\nThree.', {1: 0, 2: 5})
@@ -57,7 +57,7 @@ def window(sentences: Sequence[str], gold: Collection[int], letters: int) -> tup
     taken, length = set[int](), 0
     for number in by_distance:
         length += len(sentences[number].strip()) + 1
-        if number not in gold and length > letters:
+        if number not in gold and length > letters and taken:
             break
         taken |= {number} if sentences[number].strip() else set()
     text, starts = "", dict[int, int]()

@@ -85,7 +85,10 @@ def _pages(record: dict[str, Any]) -> dict[str, list[str]]:
     for page in pages:
         if not are_texts(page.get("documentText")) or not isinstance(page.get("documentFile"), str):
             raise Malformed("a document should have 'documentFile', and 'documentText', a list of texts")
-    return {page["documentFile"]: page["documentText"] for page in pages}
+    named = {page["documentFile"]: page["documentText"] for page in pages}
+    if len(named) < len(pages):
+        raise Malformed("two documents have one 'documentFile'")
+    return named
 
 
 def _marked(record: dict[str, Any], answer: str, pages: dict[str, list[str]]) -> dict[tuple[int, int], dict[str, set[int]]]:

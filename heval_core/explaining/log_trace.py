@@ -15,7 +15,7 @@ import pandas as pd
 from heval_core.explaining.api import Say, language_model, methods_of
 from heval_core.explaining.arguments import check_options
 from heval_core.logs.fields import Log, LogFields, read_rows, rows_of
-from heval_core.logs.files import records
+from heval_core.logs.files import name_of, records
 from heval_core.logs.report import headline, log_report
 from heval_core.logs.rows import BadRow, LogRow
 from heval_core.logs.tables import row_record, sentence_records, summary
@@ -85,7 +85,7 @@ def _log_of(rows: Any, fields: Mapping[str, str]) -> tuple[Log, str]:
         raise HEvalError(f"fields has {min(unknown)!r}; it may have {', '.join(LogFields.__dataclass_fields__)}.")
     wanted = LogFields(**fields)
     if isinstance(rows, str | os.PathLike):
-        return read_rows(records(Path(rows)), wanted, Path(rows).name), Path(rows).name
+        return read_rows(records(Path(rows)), wanted, name_of(Path(rows))), name_of(Path(rows))
     return rows_of(rows, wanted), "a log"
 
 

@@ -63,7 +63,7 @@ def winners_table(board: Board, names: Names) -> Table:
 
 def _cell(board: Board, best: pd.DataFrame, key: tuple[str, str, str]) -> TableCell:
     if key not in best.index:
-        return TableCell(why="not measured here")
+        return TableCell(why="no two methods have the same instances here")
     others = best.loc[key, "not_told_apart"]
     beside = f"not told apart from {so_many(len(others), 'other')}" if others else "ahead of all others"
     return TableCell(board.titles[best.loc[key, "best"]], beside=beside, why=listed([board.titles[other] for other in others]))

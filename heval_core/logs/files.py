@@ -41,9 +41,8 @@ def records(path: Path) -> list[LogRecord]:
     Raises HEvalError for a file that is missing, empty, of none of these forms, or changes while it is read; and for a data
     set without answers.
     """
-    key, equals, file = str(path).partition("=")
-    if equals and not path.is_file() and (dataset := catalogue.plugins("dataset").get(key)) is not None:
-        return list(_of_people(dataset, file))
+    if (marked := _marked(path)) is not None:
+        return list(_of_people(*marked))
     if not path.is_file():
         what = "is a folder; name the file in it" if path.is_dir() else "does not exist"
         raise HEvalError(f"The log {path} {what}.")
@@ -54,6 +53,18 @@ def records(path: Path) -> list[LogRecord]:
     if not read:
         raise HEvalError(f"The log {path} holds no record; each needs a question, passages and an answer.")
     return read
+
+
+def name_of(path: Path) -> str:
+    """Return what a log is called: its file's name, behind the data set's where it is one."""
+    return f"{marked[0].key}={Path(marked[1]).name}" if (marked := _marked(path)) else path.name
+
+
+def _marked(path: Path) -> tuple[Dataset, str] | None:
+    """Return the data set and its file where a log is named so; None for a file."""
+    key, equals, file = str(path).partition("=")
+    dataset = catalogue.plugins("dataset").get(key) if equals and not path.is_file() else None
+    return None if dataset is None else (dataset, file)
 
 
 def _of_people(dataset: Dataset, file: str) -> Iterator[LogRecord]:

@@ -154,7 +154,7 @@ CREATE TABLE cell_quoted (
     dataset VARCHAR,
     explainer VARCHAR,
     measure VARCHAR,          -- source: whether a sentence's first choice is a document that it is from; span_rank: 1 / rank of the first sentence that a span is from; claim_first, claim_precision, claim_recall, word_auroc, word_precision, word_recall: see evaluation/quoted.py
-    copied VARCHAR,           -- all; or, of sentences, the share of their words that stand in their documents
+    copied VARCHAR,           -- all; or, of sentences and claims, the share of their words that stand in their documents
     value DOUBLE,             -- mean; ties broken at random
     low DOUBLE,               -- 95 % interval over questions; from 0 to 1 with a single one
     high DOUBLE,

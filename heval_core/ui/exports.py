@@ -75,7 +75,8 @@ def table_exports(
 
     def noted() -> pd.DataFrame:
         names, explained = names_of(results), [name for name in ("explainer", "first", "second") if name in frame]
-        titles = {f"{name}_title": [names.explainer(str(key)) for key in frame[name]] for name in explained}
+        titled = {name: [names.explainer(str(key)) for key in frame[name]] for name in explained}
+        titles = {f"{name}_title": list(frame.get(f"{name}_title", titles)) for name, titles in titled.items()}
         ours = {f"{name}_ours": [title.endswith(OURS) for title in titles[f"{name}_title"]] for name in explained}
         titles |= {"dataset_title": frame["dataset"].map(names.dataset)} if "dataset" in frame else {}
         return long_table(frame.drop(columns=list(COMPARED), errors="ignore").assign(**titles, **ours)).assign(**notes)
@@ -91,14 +92,15 @@ def table_exports(
 
 
 def in_a_name(chosen: str) -> str:
-    """Shorten a filter for a file's name: its values; a long one is cut, and has a number that others do not have.
+    """Write a filter for a file's name; where that says less than the filter, with a number that others do not have.
 
     >>> in_a_name("model: demo-gpt2; answer_at: 0 to 0.5; explained: yes")
-    'demo-gpt2_0-to-0.5'
+    'model=demo-gpt2_answer_at=0-to-0.5'
     """
-    values = [value for name, _, value in (part.partition(": ") for part in chosen.split("; ")) if name != "explained"]
-    text = re.sub(r"[^\w.+-]+", "-", "_".join(values)).strip("-")
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}-{zlib.crc32(chosen.encode()):08x}"
+    parts = [part for part in chosen.split("; ") if part and not part.startswith("explained: ")]
+    text = re.sub(r"[^\w.+=-]+", "-", "_".join(part.replace(": ", "=", 1).replace(", ", "+") for part in parts))
+    whole = len(text) <= LONGEST and not any(part.startswith("search: ") for part in parts)
+    return text if whole else f"{text[:LONGEST]}-{zlib.crc32(chosen.encode()):08x}"
 
 
 def picture(results: Reader, draw: Callable[[], Drawing], name: str, about: str = "The figure") -> None:

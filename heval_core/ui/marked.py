@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from heval_core.figures.dots_drawn import as_drawing
-from heval_core.figures.marked import kinds_of, marked_figure, marked_table, verdict
+from heval_core.figures.marked import kinds_of, marked_figure, marked_table, title_of, verdict
 from heval_core.folders import program
 from heval_core.present.html import plain
 from heval_core.store.filters import Filter
@@ -41,5 +41,7 @@ def draw(results: Reader, chosen: Filter) -> None:
         if box.open:
             for kind in kinds:
                 st.subheader(kind.title)
-                draw_table(results, marked_table(kind, cells, names), kind.rows(cells), kind.key)
+                rows = kind.rows(cells)
+                rows = rows.assign(explainer_title=[title_of(str(key), names) for key in rows["explainer"]])
+                draw_table(results, marked_table(kind, cells, names), rows, kind.key, {"filter": str(chosen)})
             picture(results, lambda: as_drawing(marked_figure(cells, names)), "marked")

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from heval_core.folders import short, traces_folder
 from heval_core.logs.fields import Log, LogFields, read_rows
-from heval_core.logs.files import records
+from heval_core.logs.files import name_of, records
 from heval_core.logs.report import MOST_OPEN, between, headline, log_report
 from heval_core.logs.tables import summary, worst_first
 from heval_core.logs.traced import MISSING, NEEDLESS, WRONG, TracedRow
@@ -78,14 +78,14 @@ def _trace(options: argparse.Namespace) -> int:
     if unknown := [fault for fault in options.fail_on if fault not in FAULTS]:
         raise HEvalError(f"--fail-on knows no {unknown[0]!r}; there are {', '.join(FAULTS)}.")
     fields = LogFields(**{role: getattr(options, role) for role in LogFields.__dataclass_fields__})
-    log = read_rows(records(options.log), fields, options.log.name)
+    log = read_rows(records(options.log), fields, name_of(options.log))
     print(log.read_as)
     for bad in log.bad:
         say(f"{bad.line}; the others are traced")
     request = TraceOptions(**given(options, TraceOptions) | {"log": log})
     request.check()
     executor = executor_of(options)
-    folder = options.store or traces_folder() / re.sub(r"[^\w.-]", "_", options.log.name)
+    folder = options.store or traces_folder() / re.sub(r"[^\w.-]", "_", name_of(options.log))
     about, keys = _about(options, request), {content: shard.key for content, shard in request.shards.items()}
     ShardStore(folder).create()
     with only_writer(folder):  # to the end: the tables are of this run
@@ -105,7 +105,7 @@ def _trace(options: argparse.Namespace) -> int:
 
 def _about(options: argparse.Namespace, request: TraceOptions) -> LogAbout:
     return LogAbout(
-        name=options.log.name,
+        name=name_of(options.log),
         reader=request.reader.key,
         writer=options.writer,
         read_as=request.log.read_as,

@@ -60,6 +60,7 @@ def test_of_a_page_without_a_mark_its_beginning_is_read(tmp_path):
 
 @pytest.mark.parametrize(("change", "kind", "reason"), [
     ({"documents": []}, BadRecord, "'documents' should be a list of objects"),
+    ({"documents": [{"documentFile": "a.org", "documentText": ["One."]}] * 2}, BadRecord, "two documents have one"),
     ({"documents": [{"documentFile": "a.org"}]}, BadRecord, "a document should have 'documentFile', and 'documentText'"),
     ({"set_of_highlights_in_context": [marked("It", "c.org", 0)]}, BadRecord, "a highlight names sentence 0.0 of 'c.org'"),
     ({"set_of_highlights_in_context": [marked("It", "a.org", 7)]}, BadRecord, "a highlight names sentence 7.0 of 'a.org'"),

@@ -49,6 +49,7 @@ def test_a_claim_has_a_part_of_its_page_with_all_that_supports_it(tmp_path):
 def test_a_part_of_a_page_is_what_stands_nearest_to_the_gold_and_never_cuts_that():
     assert window(PAGE, {3}, 30) == ("It is long.\nShips use it.", {3: 0, 4: 12})
     assert window(PAGE, {1, 5}, 1)[0] == "The Rhine flows north.\nThe Danube flows east."
+    assert window(["A long sentence.", "b"], set(), 3) == ("A long sentence.", {0: 0})
     text, starts = window(PAGE, {5}, 1_000)
     assert all(text[start:].startswith(PAGE[number].strip()) for number, start in starts.items())
 

@@ -128,6 +128,7 @@ def test_a_difference_is_to_the_control_that_does_best():
         for claim in range(6)
         for key, scores in (("attn", right if claim else wrong), ("lexical", wrong), ("overlap", right), ("random", wrong))
     ]
+    rows += [row("claim", [0], right, "q0", "minilm")]  # right in the one answer that it has: no rival
     found = {key: measured(*rows)[key, "claim_first", "all"] for key in ("attn", "lexical", "overlap", "random")}
     assert [own.get("against") for own in found.values()] == ["overlap", "overlap", None, "overlap"]
     assert found["attn"]["delta"] == pytest.approx(-1 / 6)
@@ -199,8 +200,10 @@ def test_a_planted_copiers_unsupported_words_are_found(copying):
         traced = explained_answer(copying, asked, (), Wanted(answer=answer, thrifty=True, earlier=False))
     said = {word.text.strip(): word.source.startswith("document") for word in traced.words}
     assert [score == -1 for score in flags["scores"]] == [said[word] for _, word in part.words]
-    (nowhere,) = quoted_answers.rows(reading, "nowhere", dataclasses.replace(claim, documents=(answer,)))
-    assert {*nowhere["scores"]} == {-1}
+    (flags,) = quoted_answers.rows(reading, "nowhere", claim)
+    assert [*flags["scores"]] == [-1, -1, 0]
+    (flags,) = quoted_answers.rows(reading, "nowhere", dataclasses.replace(claim, documents=(answer,)))
+    assert [*flags["scores"]] == [-1, -1, -1]
 
 
 @pytest.fixture(scope="module")

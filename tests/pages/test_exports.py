@@ -26,16 +26,20 @@ LONG = {"relation": tuple(f"relation-{number}" for number in range(30))}
 
 
 @pytest.mark.parametrize(("chosen", "written"), [
-    (Filter(explained=True), ""), (Filter(("demo-gpt2",), ("nq",)), "-demo-gpt2_nq"),
-    (Filter(answer_at=(0, 0.5)), "-0-to-0.5"),
+    (Filter(explained=True), ""), (Filter(("demo-gpt2",), ("nq",)), "-model=demo-gpt2_dataset=nq"),
+    (Filter(answer_at=(0, 0.5)), "-answer_at=0-to-0.5"),
 ])  # fmt: skip
 def test_a_files_name_says_the_filter_that_was_set_and_nothing_where_none_was(few, files, chosen, written):
     names = [*files(pd.DataFrame({"explainer": ["fa"]}), chosen)]
     assert names == [f"heval-mrr{written}-{few.snapshot_id[:8]}.{kind}" for kind in ("csv", "parquet", "tex")]
 
 
-def test_files_of_two_filters_never_have_one_name(files):
-    one, other = (next(iter(files(pd.DataFrame(), Filter(**LONG, head=head)))) for head in ("L2H1", "L2H2"))
+@pytest.mark.parametrize("pair", [
+    (Filter(**LONG, head="L2H1"), Filter(**LONG, head="L2H2")), (Filter(search="a b"), Filter(search="a|b")),
+    (Filter(search="$"), Filter()), (Filter(group=("C",)), Filter(relation=("C",))),
+])  # fmt: skip
+def test_files_of_two_filters_never_have_one_name(files, pair):
+    one, other = (next(iter(files(pd.DataFrame(), chosen))) for chosen in pair)
     assert one != other
     assert len(one) < 120
 
