@@ -15,6 +15,7 @@ that stand in their documents, at BOUNDS, and claims at SHARE: where words diffe
 Reference: the data's, arXiv 2311.04886; mean reciprocal rank as usual.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -93,11 +94,14 @@ def _claims(part: list[str]) -> Callable[[pd.DataFrame], Iterator[tuple[str, pd.
     rows are one for each set that supports it."""
 
     def measured(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-        lines, values = list[dict[str, Any]](), list[tuple[np.ndarray, np.ndarray]]()
+        lines, values, by_chance = list[dict[str, Any]](), list[tuple[np.ndarray, np.ndarray]](), dict[Any, np.ndarray]()
         keys = ["model", "dataset", "explainer", *part]
         for names, group in rows.groupby(keys):
             scores, sets = np.asarray(group["scores"].iloc[0]), [set(gold) for gold in group["gold"]]
-            values.append((of_claim(scores, sets), of_claim(np.zeros(len(scores)), sets)))
+            of_sets = (len(scores), tuple(map(tuple, group["gold"])))
+            if of_sets not in by_chance:
+                by_chance[of_sets] = of_claim(np.zeros(len(scores)), sets)
+            values.append((of_claim(scores, sets), by_chance[of_sets]))
             of_claim_rows = {column: group[column].iloc[0] for column in ("question_id", "copied")}
             lines.append({"place": 0} | of_claim_rows | dict(zip(keys, names, strict=True)))
         for index, measure in enumerate(OF_CLAIMS):
@@ -141,24 +145,27 @@ def of_claim(scores: Sequence[float] | np.ndarray, sets: Sequence[set[int]]) -> 
     >>> of_claim([0.1, 0.9, 0.5], [{0}, {1, 2}]).tolist()
     [1.0, 1.0, 1.0]
     """
-    values, generator = np.asarray(scores, dtype=float), np.random.default_rng(0)
-    draws = DRAWS if len(np.unique(values)) < len(values) else 1
-    orders = [
-        mixed[np.argsort(-values[mixed], kind="stable")]
-        for mixed in (generator.permutation(len(values)) for _ in range(draws))
-    ]
-    union = set().union(*sets)
-    measured = []
-    for order in orders:
-        best = [_of_set(np.isin(order, [*one])) for one in sets]
-        measured.append((float(order[0] in union), max(precision for precision, _ in best), max(recall for _, recall in best)))
-    return np.mean(measured, axis=0)
+    values = np.asarray(scores, dtype=float)
+    mixed = _permutations(len(values))[: DRAWS if len(np.unique(values)) < len(values) else 1]
+    orders = np.take_along_axis(mixed, np.argsort(-values[mixed], axis=1, kind="stable"), 1)
+    right = [np.isin(np.arange(len(values)), [*one])[orders] for one in sets]
+    first = np.any([inside[:, 0] for inside in right], axis=0)
+    precision, recall = (np.max(best, axis=0) for best in zip(*map(_of_set, right), strict=True))
+    return np.array([first.mean(), precision.mean(), recall.mean()])
 
 
-def _of_set(right: np.ndarray) -> tuple[float, float]:
-    """Return the average precision of an order, and its recall at the size of the set. right: (S,) whether each is in it."""
-    size = int(right.sum())
-    return float((right.cumsum() / np.arange(1, len(right) + 1))[right].mean()), float(right[:size].mean())
+@functools.cache
+def _permutations(count: int) -> np.ndarray:
+    """Return (DRAWS, count) orders of so many, the same ones each time."""
+    generator = np.random.default_rng(0)
+    return np.array([generator.permutation(count) for _ in range(DRAWS)])
+
+
+def _of_set(right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the average precision of orders, and their recall at the size of the set. right: (draws, S) who is in it."""
+    size = int(right[0].sum())
+    precisions = right.cumsum(1) / np.arange(1, right.shape[1] + 1)
+    return (precisions * right).sum(1) / size, right[:, :size].mean(1)
 
 
 def _measured(part: str, gold: Sequence[int], scores: Sequence[float]) -> tuple[float, float]:

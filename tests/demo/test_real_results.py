@@ -7,6 +7,9 @@ import pytest
 from heval_core.evaluation.board.hard import hard_board
 from heval_core.evaluation.board.making import board
 from heval_core.evaluation.publishing import publish
+from heval_core.evaluation.quoted import CONTROLS, DIFFER
+from heval_core.figures.marked import title_of
+from heval_core.present.names import names_of
 from heval_core.store.reader import Reader
 from tests.conftest import ROOT
 
@@ -91,9 +94,30 @@ def test_where_the_answer_stands_twice(real):
 
 def test_answers_that_people_wrote(real):
     places = [(model, measure) for measure in ("source", "span_rank") for model in (SMOL, GEMMA)]
-    found = real.quoted().query("copied == 'all'").set_index(["model", "explainer", "measure"])
-    ((_, rows),) = tables("answers.md")
+    found = real.quoted().query("copied == 'all' and dataset == 'quotesum'").set_index(["model", "explainer", "measure"])
+    _, rows = table("answers.md", "source")
     for name, cells in rows.items():
         for cell, (model, measure) in zip(cells, places, strict=True):
             own = found.loc[(model, NAMES[name], measure)] if cell not in ("the same", "") else None
             assert own is None or cell == said(*own[["value", "low", "high"]]), (name, measure, model)
+
+
+def test_what_people_marked(real):
+    """Each number of the table; a number over fewer answers than others' has no cell."""
+    columns = [
+        (SMOL, "wice", "claim_first", "all"), (SMOL, "wice", "claim_precision", "all"),
+        (SMOL, "wice", "claim_precision", DIFFER), (GEMMA, "wice", "claim_precision", "all"),
+        (SMOL, "lfqa", "claim_precision", "all"), (SMOL, "wice_words", "word_auroc", "all"),
+        (GEMMA, "wice_words", "word_auroc", "all"),
+    ]  # fmt: skip
+    _, rows = table("answers.md", "claims, first")
+    written = {name: dict(zip(columns, cells, strict=True)) for name, cells in rows.items()}
+    counts, chances = (written.pop(name) for name in ("answers", "chance"))
+    cells, names = real.quoted().set_index(["model", "dataset", "measure", "copied"]), names_of(real)
+    for column in columns:
+        own = cells.loc[[column]]
+        assert [counts[column], chances[column]] == [str(own["n"].max()), short(own["chance"].median())]
+        for row in own[own["n"] == own["n"].max()].to_dict("records"):
+            title = title_of(row["explainer"], names) + " (control)" * (row["explainer"] in CONTROLS)
+            assert written[title].pop(column) == said(row["value"], row["low"], row["high"]), (title, column)
+    assert not any(cell for left in written.values() for cell in left.values())
