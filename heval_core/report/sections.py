@@ -16,7 +16,7 @@ from heval_core.figures import front
 from heval_core.figures.board import front_figure, whole_table
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.hard_board import TITLE, source_figure, source_table, verdict_table
-from heval_core.figures.marked import KINDS, kinds_of, marked_table
+from heval_core.figures.marked import KINDS, kinds_of, marked_figure, marked_table, verdict
 from heval_core.figures.measures import Measured, cells_table, figure_of, measure_table, of_measure, wanted_of
 from heval_core.figures.outcomes import outcome_shares, statistics
 from heval_core.figures.palette import in_order
@@ -173,8 +173,11 @@ def _patterns(results: Reader, plan: Plan) -> Section:
 
 def _marked(results: Reader, plan: Plan) -> Section:
     (kind,) = (kind for kind in KINDS if kind.key == plan.key)
-    cells = results.quoted()
-    return plan.section(kind.note, [marked_table(kind, cells, names_of(results))], kind.rows(cells))
+    names, rows = names_of(results), kind.rows(results.quoted())
+    figure = marked_figure(rows, names)
+    text = " ".join([*verdict(rows, names, str), kind.note])
+    drawings = [(kind.title, as_drawing(figure))] if figure.panels else []
+    return plan.section(text, [marked_table(kind, rows, names)], rows, drawings)
 
 
 _MAIN, _MORE = "The paper's figures", "The paper's appendix"

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from heval_core.evaluation.quoted import cells
+from heval_core.present.drawing import as_svg
+from heval_core.report.sections import section
 from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from tests.few_cells import GPT2, QWEN
@@ -66,3 +68,11 @@ def test_where_there_are_none_the_page_says_how_to_get_some(store, own_store):
     (info,) = open_well("leaderboard", tab="marked", dataset="country_profiles").info
     assert info.value.startswith("Here are no answers that people wrote. `")
     assert " run --answers --datasets wice=PATH` reads some" in info.value
+
+
+def test_the_report_has_a_section_of_each_kind_with_its_sentence_and_figure(store):
+    for key, panels in (("quoted", 2), ("claims", 2), ("words", 1)):
+        made = section(store, key)
+        assert made.text.startswith(f"In {panels if key != 'words' else 0} of {panels} places the best explainer is ahead")
+        ((caption, drawing),) = made.figures
+        assert (caption, as_svg(drawing).count("demo-") >= panels) == (made.plan.title, True)
