@@ -237,7 +237,8 @@ def by_verdict(reading: Reading, key: str, quoted: Quoted) -> list[np.ndarray]:
         logprobs_of = np.array([float(row[token]) for row, token in zip(logprobs, reading.target.ids, strict=True)])
         values = np.array([-logprobs_of[columns.start : columns.stop].sum() for columns in words])
     else:
-        mentions = of_tokens(written.tokens, quoted.documents)  # the question is ours
+        # The question is none that somebody asked: a name that stands in it alone stands in no document.
+        mentions = of_tokens(written.tokens, quoted.documents)
         lost = [range(one.start, one.end) for one in nowhere(mentions)]
         values = np.array([0.0 if any(set(columns) & set(one) for one in lost) else -1.0 for columns in words])
     return [values] if words else []

@@ -168,8 +168,11 @@ def panels_of(cells: pd.DataFrame) -> Iterator[tuple[Kind, str, str, pd.DataFram
             yield kind, str(model), str(dataset), group[group["n"] >= NEARLY * group["n"].max()]
 
 
-def verdict(cells: pd.DataFrame, names: Names, bold: Callable[[str], str]) -> list[str]:
-    """Say in how many places an explainer is ahead of every control, and of each place which one does best, by how much."""
+def verdict(cells: pd.DataFrame, names: Names, bold: Callable[[str], str], written: Callable[[str], str] = str) -> list[str]:
+    """Say in how many places an explainer is ahead of every control, and of each place which one does best, by how much.
+
+    bold, written: how names are to be written, such as in Markdown.
+    """
     lines, ahead = [], 0
     for _, model, dataset, rows in panels_of(cells):
         methods = rows[~rows["explainer"].isin(CONTROLS)].dropna(subset=["delta"]).sort_values("value", ascending=False)
@@ -179,10 +182,10 @@ def verdict(cells: pd.DataFrame, names: Names, bold: Callable[[str], str]) -> li
         ahead += best["delta_low"] > 0
         word = "ahead of" if best["delta_low"] > 0 else "behind" if best["delta_high"] < 0 else "not told apart from"
         difference = f"{number(best['delta'])} [{number(best['delta_low'])}, {number(best['delta_high'])}]"
-        against = title_of(str(best["against"]), names)
+        against, panel = title_of(str(best["against"]), names), f"{names.dataset(dataset)}, {model_title(model)}"
         lines.append(
-            f"{names.dataset(dataset)}, {model_title(model)}: {bold(title_of(str(best['explainer']), names))} "
-            f"({number(best['value'])}) is {word} the best control, {against}: {difference}."
+            f"{written(panel)}: {bold(title_of(str(best['explainer']), names))} "
+            f"({number(best['value'])}) is {word} the best control, {written(against)}: {difference}."
         )
     if not lines:
         return []

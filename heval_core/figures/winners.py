@@ -47,7 +47,7 @@ def winners_sentence(board: Board) -> str:
         return ""
     named = listed([f"{board.titles[key]} in {count}" for key, count in counts.most_common()])
     where = f"Of {so_many(counts.total(), 'place')}, each a question of a model and data set,"
-    return f"{where} the best method is {named}. In {alone or 'none'} of them it is ahead of all others."
+    return f"{where} the best method is {named}. It is ahead of all others in {alone or 'none'} of them."
 
 
 def winners_table(board: Board, names: Names) -> Table:

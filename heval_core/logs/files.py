@@ -60,6 +60,11 @@ def name_of(path: Path) -> str:
     return f"{marked[0].key}={Path(marked[1]).name}" if (marked := _marked(path)) else path.name
 
 
+def whole_path(path: Path) -> str:
+    """Return where a log is, whatever the folder that the program is called in; behind its name where it is a data set."""
+    return f"{marked[0].key}={Path(marked[1]).resolve()}" if (marked := _marked(path)) else str(path.resolve())
+
+
 def _marked(path: Path) -> tuple[Dataset, str] | None:
     """Return the data set and its file where a log is named so; None for a file."""
     key, equals, file = str(path).partition("=")

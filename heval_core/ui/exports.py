@@ -99,7 +99,7 @@ def in_a_name(chosen: str) -> str:
     """
     parts = [part for part in chosen.split("; ") if part and not part.startswith("explained: ")]
     text = re.sub(r"[^\w.+=-]+", "-", "_".join(part.replace(": ", "=", 1).replace(", ", "+") for part in parts))
-    whole = len(text) <= LONGEST and not any(part.startswith("search: ") for part in parts)
+    whole = len(text) <= LONGEST and not re.search(r"[^\w.+,:; -]|search: ", chosen)
     return text if whole else f"{text[:LONGEST]}-{zlib.crc32(chosen.encode()):08x}"
 
 

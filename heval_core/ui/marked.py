@@ -28,7 +28,7 @@ def draw(results: Reader, chosen: Filter) -> None:
         how = f"`{program()} run --answers --datasets wice=PATH` reads some; so do `wice_words`, `lfqa` and `quotesum`."
         st.info(f"Here are no answers that people wrote. {how}", icon=":material/group:")
         return
-    first, *others = verdict(cells, names, lambda text: f"**{plain(text)}**") or ["No explainer was measured here."]
+    first, *others = verdict(cells, names, lambda text: f"**{plain(text)}**", plain) or ["No explainer was measured here."]
     with st.container(key="answer"):
         st.markdown(first)
     board.MARK.draw("marked", marked_figure(cells, names))

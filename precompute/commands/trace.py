@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from heval_core.folders import short, traces_folder
 from heval_core.logs.fields import Log, LogFields, read_rows
-from heval_core.logs.files import name_of, records
+from heval_core.logs.files import name_of, records, whole_path
 from heval_core.logs.report import MOST_OPEN, between, headline, log_report
 from heval_core.logs.tables import summary, worst_first
 from heval_core.logs.traced import MISSING, NEEDLESS, WRONG, TracedRow
@@ -115,7 +115,7 @@ def _about(options: argparse.Namespace, request: TraceOptions) -> LogAbout:
         dtype=dtype_of(request),
         rows=len(request.rows),
         bad=tuple(bad.line for bad in request.log.bad),
-        path=str(options.log.resolve()),
+        path=whole_path(options.log),
     )
 
 

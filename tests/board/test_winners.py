@@ -18,7 +18,7 @@ def test_each_model_and_data_set_has_its_best_method_and_those_that_it_is_not_ah
     assert [row.cells[0].whole for row in table.rows] == ["A ahead of all others"] * len(table.rows)
     assert table.rows[0].cells[2].why in ("A", "B")
     assert winners_sentence(board).startswith(f"Of {len(known)} places, each a question of a model and data set, the best")
-    assert winners_sentence(board).endswith(f"In {2 * len(known) // 3} of them it is ahead of all others.")
+    assert winners_sentence(board).endswith(f"It is ahead of all others in {2 * len(known) // 3} of them.")
 
 
 def test_controls_win_nothing_and_a_board_of_one_method_has_no_sentence():

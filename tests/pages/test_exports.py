@@ -36,7 +36,8 @@ def test_a_files_name_says_the_filter_that_was_set_and_nothing_where_none_was(fe
 
 @pytest.mark.parametrize("pair", [
     (Filter(**LONG, head="L2H1"), Filter(**LONG, head="L2H2")), (Filter(search="a b"), Filter(search="a|b")),
-    (Filter(search="$"), Filter()), (Filter(group=("C",)), Filter(relation=("C",))),
+    (Filter(search="$"), Filter()),
+    (Filter(relation=("a|b",)), Filter(relation=("a/b",))), (Filter(group=("C",)), Filter(relation=("C",))),
 ])  # fmt: skip
 def test_files_of_two_filters_never_have_one_name(files, pair):
     one, other = (next(iter(files(pd.DataFrame(), chosen))) for chosen in pair)

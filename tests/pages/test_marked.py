@@ -43,7 +43,7 @@ def test_the_tab_says_who_is_ahead_and_draws_a_panel_of_each_model_and_data_set(
     assert app.title[0].value == "Does an explainer find what people marked, and a text search not?"
     text = text_of(app)
     assert "In **4 of 5** places the best explainer is ahead of the best control." in text
-    assert "WiCE, demo-qwen2: **Attention** (1.00) is ahead of the best control, Lexical overlap: 0.67" in text
+    assert r"WiCE, demo\-qwen2: **Attention** (1.00) is ahead of the best control, Lexical overlap: 0.67" in text
     ((figure,), _) = figures["marked"]
     assert [panel.title for panel in figure.panels] == [
         "QuoteSum, demo-gpt2", "QuoteSum, demo-qwen2", "LFQA, demo-qwen2", "WiCE, demo-qwen2", "WiCE, words, demo-qwen2",

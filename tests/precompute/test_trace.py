@@ -59,7 +59,8 @@ def test_answers_that_people_marked_are_a_log_too(trace, tmp_path, capsys):
     assert trace(Path(f"wice={claims}"), "--quick", "--explainers", "cdla") == 0
     rows = [row for row, _ in TracedLog(tmp_path / "store").rows()]
     assert [row.row.id for row in rows] == ["dev0", "dev1", "dev2"]
-    assert TracedLog(tmp_path / "store").about.name == "wice=dev.jsonl"
+    about = TracedLog(tmp_path / "store").about
+    assert (about.name, about.path) == ("wice=dev.jsonl", f"wice={claims}")  # from whatever folder it was called
     assert rows[0].row.passages[0].text.startswith("(meta) Rivers")
     broken = samples.write_lines(tmp_path / "broken.jsonl", [*test_wice.records(), test_wice.record(3, evidence="one")])
     assert trace(Path(f"wice={broken}"), "--quick", "--explainers", "cdla", "--store", str(tmp_path / "other")) == 1
