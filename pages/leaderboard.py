@@ -24,7 +24,8 @@ with results_page() as results:
     # The tab that opens is the first one that has something to say of these results.
     default = "source" if len(sources.verdicts(results, Filter())) else "overall"
     with filters.tabs_and_chips(results, "leaderboard", titles, default) as (tab, _):
-        chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True, sliced=True)
+        columns = ("model",) if tab == "marked" else ("model", "dataset", "regime")
+        chosen = filters.filter_bar(results, columns, explained=True, sliced=tab != "marked")
     with st.container(key="title", horizontal=True, vertical_alignment="center"):
         st.title(TABS[tab][1])
         aside = st.container(width="content")

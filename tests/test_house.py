@@ -22,7 +22,7 @@ CEILINGS = {
     "lines of the product": 32_880,
     "files of the product": 293,
     "lines of demo and benchmarks": 2_523,
-    "lines of tests": 28_312,
+    "lines of tests": 28_316,
     "files of tests": 240,
     "lines of JS and CSS": 2_792,
     "words of docs": 12_346,

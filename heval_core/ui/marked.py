@@ -1,6 +1,5 @@
 """The Leaderboard's tab of answers that people wrote, or marked: does an explainer find what they found?"""
 
-import pandas as pd
 import streamlit as st
 
 from heval_core.figures.dots_drawn import as_drawing
@@ -14,15 +13,10 @@ from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.published_results import names_of, query
 
 
-def cells_of(results: Reader, chosen: Filter) -> pd.DataFrame:
-    """Return the cells of such answers. They are in no regime, so that only model and data set filter them."""
-    cells = query(results, Reader.quoted, Filter(model=chosen.model))
-    return cells[cells["dataset"].isin(chosen.dataset)] if chosen.dataset else cells
-
-
 def draw(results: Reader, chosen: Filter) -> None:
     """Draw who is ahead of a text search where, the figure, and a table of each kind of gold."""
-    cells, names = cells_of(results, chosen), names_of(results)
+    chosen = Filter(model=chosen.model)  # such answers are of data sets of their own, and in no regime
+    cells, names = query(results, Reader.quoted, chosen), names_of(results)
     kinds = kinds_of(cells)
     if not kinds:
         how = f"`{program()} run --answers --datasets wice=PATH` reads some; so do `wice_words`, `lfqa` and `quotesum`."
