@@ -19,7 +19,7 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, nor its own test, so that adding one breaks
 # nothing; nor is a file without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 32_880,
+    "lines of the product": 32_881,
     "files of the product": 293,
     "lines of demo and benchmarks": 2_523,
     "lines of tests": 28_316,

@@ -9,7 +9,6 @@ Departure: none of its own. It never sees which sentences cite.
 Cost: none.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from heval_core.citations.annotators.shared.choice import TextControl, Weights, choices
+from heval_core.citations.annotators.shared.choice import TextControl, Weights, choices, words_of
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Explained, Question
 
@@ -33,13 +32,9 @@ class Lexical(TextControl):
         return choices(self.key, questions, _weighed)
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
-
-
 def overlaps(passages: Sequence[str], sentences: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Sum the idf of the words shared, (K, S), and that of all words of a sentence, (S,)."""
-    of_passages, of_sentences = [_words(text) for text in passages], [_words(text) for text in sentences]
+    of_passages, of_sentences = [words_of(text) for text in passages], [words_of(text) for text in sentences]
     count = len(passages) + len(sentences)
     seen = Counter(word for words in (*of_passages, *of_sentences) for word in words)
     idf = {word: log((1 + count) / (1 + times)) for word, times in seen.items()}

@@ -8,14 +8,13 @@ Departure: none of its own. It never sees which sentences cite.
 Cost: none.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from heval_core.citations.annotators.shared.choice import TextControl, Weights, choices
+from heval_core.citations.annotators.shared.choice import TextControl, Weights, choices, words_of
 from heval_core.citations.reading import shown
 from heval_core.citations.records import Choice, Explained, Question
 
@@ -30,13 +29,9 @@ class Overlap(TextControl):
         return choices(self.key, questions, _counted)
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.lower()))
-
-
 def _counted(explained: Explained) -> Weights:
-    passages = [_words(shown(passage)) for passage in explained.passages]
-    sentences = [_words(sentence.bare) for sentence in explained.sentences]
+    passages = [words_of(shown(passage)) for passage in explained.passages]
+    sentences = [words_of(sentence.bare) for sentence in explained.sentences]
     shared = np.array([[float(len(passage & sentence)) for sentence in sentences] for passage in passages])
     return Weights(shared, shared / np.maximum(1, [len(sentence) for sentence in sentences]), 1 / (len(passages) + 1))
 
