@@ -6,7 +6,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
 # Two processes with a thread each take half the time of one with two; a file's tests share what they set up. In the order of
 # their names the last files are small, so that both processes end at nearly the same time. Lint goes on beside them.
-TESTS := OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+TESTS := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 LINT_AND_TESTS := --no-print-directory -j 2 lint tests
 
 MINUTES ?= 10

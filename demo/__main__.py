@@ -19,6 +19,7 @@ from demo.results import DEMO, QUESTIONS
 from heval_core.evaluation.publishing import publish
 from heval_core.lm.loading import load
 from heval_core.records import HEvalError
+from heval_core.store import shipped
 
 
 def _train(options: argparse.Namespace) -> None:
@@ -79,9 +80,10 @@ def _examples(options: argparse.Namespace) -> None:
 
 
 def _keep_values(options: argparse.Namespace) -> None:
-    """Save what takes long to evaluate beside the shards, so that the first start of the explorer is quick."""
+    """Save what takes long to evaluate beside the shards, and what the Overview shows, so that the explorer starts quickly."""
     with tempfile.TemporaryDirectory() as folder:
-        publish(options.store, Path(folder), bundled=True, keep=True)
+        published = publish(options.store, Path(folder), bundled=True, keep=True)
+        shipped.cut(published, options.store / shipped.NAME)
 
 
 def _report(options: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from heval_core.present.names import short_model
 from heval_core.report.findings import VERDICTS, findings_table, studies_of
 from heval_core.report.section import Section
 from heval_core.report.sections import plans_of, section
-from heval_core.report.write import report_of
+from heval_core.report.write import Report, report_of
 from heval_core.store.reader import Reader
 from heval_core.ui import address, datasets, filters, methods
 from heval_core.ui.exports import download, table_exports
@@ -22,6 +22,17 @@ ONLY_TAUGHT = (
     "These models were taught a rule, so what they do is no evidence for or against sentences about real models. The report "
     "as a file has the numbers."
 )
+
+
+# What draws itself when it is asked for cannot be copied, as other answers are that are cached.
+@st.cache_resource(max_entries=1, show_spinner=False)
+def whole_report(snapshot_id: str, _results: Reader) -> Report:
+    return report_of(_results)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def one_section(snapshot_id: str, _results: Reader, key: str) -> Section:
+    return section(_results, key)
 
 
 def draw_findings(results: Reader) -> None:
@@ -36,20 +47,29 @@ def draw_findings(results: Reader) -> None:
         st.markdown(results.note)
         for index, study in enumerate(query(results, studies_of)):
             if study.answer:
-                if study.heading:
-                    st.subheader(study.heading)
-                st.markdown(study.answer)
-                st.html(findings_table(study, taught_studies[index] if taught_studies else None, model_names).html())
+                st.markdown(f"**{study.heading}** · {study.answer}" if study.heading else study.answer)
+                with st.expander("Each sentence, with what decides it", expanded=index == 0):
+                    st.html(findings_table(study, taught_studies[index] if taught_studies else None, model_names).html())
         st.caption(plain(VERDICTS))
     stem = f"heval-report-{results.snapshot_id[:8]}"
     with st.container(horizontal=True):  # files are made when they are asked for: it takes some seconds
-        download("The whole report as HTML", lambda: report_of(results).as_html(), f"{stem}.html", "report_html")
-        download("All its numbers as JSON", lambda: report_of(results).as_json(), f"{stem}.json", "report_json")
+        download(
+            "The whole report as HTML",
+            lambda: whole_report(results.snapshot_id, results).as_html(),
+            f"{stem}.html",
+            "report_html",
+        )
+        download(
+            "All its numbers as JSON",
+            lambda: whole_report(results.snapshot_id, results).as_json(),
+            f"{stem}.json",
+            "report_json",
+        )
     st.subheader("The paper's tables and figures")
     # The link carries an option as it is shown.
     keys = {plan.heading: key for key, plan in query(results, plans_of).items()}
     title = address.one_of("Table or figure", list(keys), "section", menu=True)
-    draw_section(results, query(results, section, keys[title]))
+    draw_section(results, one_section(results.snapshot_id, results, keys[title]))
 
 
 def draw_section(results: Reader, section: Section) -> None:

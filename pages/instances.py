@@ -14,7 +14,7 @@ from heval_core.ui.frame import results_page
 from heval_core.ui.instance_tables import draw_answers, scores_table, tokens_of
 from heval_core.ui.published_results import WHICH_RESULTS, names_of, query
 
-FILE = "One file with the prompt, all highlights and numbers; no script, no request, opens anywhere."
+FILE = "One file with the prompt, the highlights on screen and their numbers; no script, no request, opens anywhere."
 
 
 def page(results: Reader) -> None:
@@ -48,7 +48,8 @@ def nothing() -> None:
 def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGenerator, chosen: Filter) -> None:
     """Draw the reading surface, and the numbers below it. chosen: the filter that the instance is looked at under."""
     instance, attributions, names = results.instance(shown), results.attributions(shown), names_of(results)
-    rows = reading.rows_of(results, attributions)
+    asked_of = [best.explainer for best in chosen.best]  # by a door, or the filter: these methods come first
+    rows = sorted(reading.rows_of(results, attributions), key=lambda row: row.control or row.explainer not in asked_of)
     methods = [row for row in rows if not row.control]
     mechlight, mapped = attributions.get("mechlight"), None
     if mechlight is not None and mechlight.head_name:
@@ -64,12 +65,12 @@ def one(results: Reader, shown: str, position: listing.Position, bar: DeltaGener
         else:
             listing.show_instance(position.beside(int(what.removeprefix("step "))))
 
-    reading.draw(instance, all_rows, view, data, act, reading.mention_marks(results.sources_of([shown])))
+    reading.draw(instance, all_rows, view, data, act, reading.mention_marks(results.sources_of([shown])), asked_of)
     st.caption(reading.facts(instance, names.dataset(instance.dataset), names.technique(instance.technique)))
     own_answer.draw_stored(results, instance)
     draw_answers(results, instance)
     with bar, st.popover("Save", icon=":material/download:"):
-        make = partial(instance_page, instance, methods, view["k"], results.snapshot_id)
+        make = partial(instance_page, instance, reading.on_screen(rows, view), view["k"], results.snapshot_id)
         download("This instance as an HTML file", make, f"heval-{shown}.html", "instance_html", FILE)
     with bar:
         link_button(results)

@@ -5,7 +5,7 @@ import streamlit as st
 from heval_core.ui import board, links, overview
 from heval_core.ui.frame import results_page
 
-with results_page() as results:
+with results_page(at_once=True) as results:
     overview.follow_pick()
     chosen = overview.draw_head(results)
     with st.container(key="overview_columns"):

@@ -17,7 +17,7 @@ from precompute.messages import QUIET
 # Modules of commands ▶ the commands that they add. Only the module of the command that is given is imported.
 COMMANDS = {
     "grid": ("plan", "run"),
-    "store": ("status", "verify", "publish", "export", "report"),
+    "store": ("status", "verify", "pack", "publish", "export", "report"),
     "layouts": ("layouts", "conditions"),
     **{name: (name,) for name in ("open", "datasets", "models", "fit", "board", "explain", "trace", "citations")},
 }
@@ -60,6 +60,6 @@ def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"heval {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(required=True, metavar="command")
     modules = [module for module, names in COMMANDS.items() if given[:1] and given[0] in names]
-    for module in modules or COMMANDS:
+    for module in modules or ([] if [*given] == ["--version"] else COMMANDS):
         import_module(f"precompute.commands.{module}").add(commands)
     return parser

@@ -3,7 +3,6 @@
 Rows of shards are as `store/schema.sql` describes their columns.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +24,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Method
 from heval_core.prompting.styles import style_of
-from heval_core.records import TECHNIQUE, UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
+from heval_core.records import UNCOMPARED, Attribution, Behaviour, Cost, Dropped, HEvalError, RegimeKey
 from heval_core.records.sources import AnswerSource
 from heval_core.records.stored_instances import CANDIDATE_COLUMNS, DOCUMENT_COLUMNS, PlainPrompt
 from heval_core.regimes.padding import unrelated_texts
@@ -60,11 +59,6 @@ class JobTask(AskingTask):
         """Of the technique whose pass others may share."""
         return super().regime_key._replace(technique=self.arrangement.main.key)
 
-    def instance_id(self, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:
-        first = self.shards[0]
-        parts = (first.model, first.revision, first.dataset, first.regime, technique, style, fact_id, str(self.grid.seed))
-        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
-
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
         """Compute the rows of each shard, in the order of the questions.
 
@@ -77,7 +71,9 @@ class JobTask(AskingTask):
         answered.
         """
         main, scores = self.arrangement.main, (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
-        # A technique that only combines the logits of the main one's passes costs nothing.
+        # A technique that only combines the logits of the main one's passes costs what it looks at beyond them.
+        wanted = {shard.technique for shard in self.shards}
+        looking = [(1, chosen.technique.looking(tokens)) for chosen in self.arrangement.decoding if chosen.key in wanted]
         answers = [shard.kind for shard in self.shards if not shard.explainer and shard.technique == main.key]
         usual, towards = ([shard.explainer for shard in self.shards if shard.kind == kind] for kind in scores)
         measured = [shard.kind for shard in self.shards if shard.explainer and shard.kind not in scores]
@@ -86,11 +82,11 @@ class JobTask(AskingTask):
         parts = [together([*written, *answers, *usual, *measured], tokens), together(towards, tokens)]
         parts += [together(self.grid.explainers, tokens)] if ANSWER.name in answers else []
         again = [(main.technique.passes - 1, cost(kind, tokens)) for kind in answers]
-        return total([(len(self.indices), total([*((1, part) for part in parts), *again]))])
+        return total([(len(self.indices), total([*((1, part) for part in parts), *again, *looking]))])
 
 
 class _Computation:
-    """Prepares every instance of a task, answers those of equal length together, and makes the rows of each shard."""
+    """Prepares every instance of a task, answers those of similar length together, and makes the rows of each shard."""
 
     def __init__(self, lm: LanguageModel, task: JobTask, questions: Questions):
         self.lm, self.task, self.questions = lm, task, questions
@@ -156,17 +152,29 @@ class _Computation:
         self.failures.append(Failure("", prepared.instance.fact_id, named(error)))
 
     def _batch(self, batch: list[Prepared]) -> None:
-        """Answer instances of equal length, and make every shard's rows of them. Only the answer can fail the batch."""
+        """Answer instances together, and make every shard's rows of them. Only the answer can fail the batch."""
+        try:
+            self._answered(batch)
+        finally:
+            if self.under is not None:
+                self.under.forget()
+
+    def _answered(self, batch: list[Prepared]) -> None:
         answered = pipeline.answer(self.lm, batch, self.task.grid.match)
         under = {self.task.arrangement.main.key: answered}
         if self.under is not None:
-            under |= {chosen.key: self.under.decoded(chosen, answered) for chosen in self.task.arrangement.decoding}
+            wanted = {shard.technique for shard in self.task.shards}
+            decoding = (chosen for chosen in self.task.arrangement.decoding if chosen.key in wanted)
+            under |= {chosen.key: self.under.decoded(chosen, answered) for chosen in decoding}
         combinations = {(shard.kind, shard.technique) for shard in self.task.shards}
         parts = {(kind, key): self._part_for(kind, under[key]) for kind, key in combinations}
         for shard in self.task.shards:
             part = parts[shard.kind, shard.technique]
             if part is not None:
-                self._make(shard, part)
+                # Explainers take care of prompts of unequal length; whatever else is computed is of one length at a time.
+                explained = shard.kind in (ATTRIBUTION.name, CONTEXT_ATTRIBUTION.name)
+                for alike in [part] if explained else pipeline.of_equal_length(part):
+                    self._make(shard, alike)
 
     def _part_for(self, kind: str, answered: Answered) -> Answered | None:
         """Return the instances of a pass that a kind of shard needs, with their targets; None if it needs none."""

@@ -48,7 +48,16 @@ class Options:
 
     def check(self) -> None:
         """Raise HEvalError for a number or a word that an option cannot have."""
-        for name in ("limit", "shard_size", "cap", "batch_tokens", "keep_heads", "faithfulness", "faithfulness_protected"):
+        for name in (
+            "limit",
+            "shard_size",
+            "cap",
+            "batch_tokens",
+            "keep_heads",
+            "faithfulness",
+            "faithfulness_protected",
+            "randomised",
+        ):
             value = getattr(self, name, None)
             if isinstance(value, int) and value < 1 and value is not getattr(type(self), name):
                 raise HEvalError(f"--{name.replace('_', '-')} is {value}; it must be at least 1.")
@@ -79,6 +88,7 @@ class Grid(Options):
         {documents} and {question}. Models without a style of their own have auto; `layouts` says what each gives
     faithfulness: measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only
     faithfulness-protected: the same with the question protected: only tokens of the documents are taken out
+    randomised: compare each explainer with itself on the model with shuffled weights, for 20 questions of each regime, or N
     answers: explain whole answers too, to gold and conflicting documents; of quotesum, the answers that people wrote
     timing: time each explainer by itself too, on a few prompts of each regime
     target: context: explain the first document's answer, whatever the model answered; a run adds this to the usual target
@@ -103,6 +113,7 @@ class Grid(Options):
     sources: bool = False
     faithfulness: bool | int = False
     faithfulness_protected: bool | int = False
+    randomised: bool | int = False
     answers: bool = False
     timing: bool = False
     target: str = "answer"
@@ -165,7 +176,8 @@ GRIDS = {
         datasets=tuple(f"transparent_context_usage/{part}" for part in PARTS),
         template="plain",
     ),
-    # CUB (arXiv 2505.16518): its nine models, seven techniques and three datasets.
+    # CUB (ACL 2026, pp. 25101-25133; arXiv 2505.16518): its models but for those of OUT_OF_REACH, seven techniques and three
+    # datasets.
     "cub": Grid(
         models=(
             "gpt2-xl",
@@ -193,3 +205,6 @@ GRIDS = {
         models=(str(DEMO_MODELS / "demo-qwen2"),), datasets=("world_capital",), regimes=("conflicting", "mixed"), limit=10
     ),
 }
+# Models of a published grid that nothing here can run, and why.
+_API = "is one of CUB's eleven models; it is behind an API, without weights and without the probabilities of all tokens"
+OUT_OF_REACH = {"cub": (f"GPT-4o {_API}", f"GPT-4o mini {_API}")}

@@ -2,7 +2,7 @@
 
 Stages: the model's memory answers; the settings of techniques that need one; then answers with documents, and the explainers;
 in a regime with more questions than its cap the explainers come after that, on a sample that depends on the groups of the
-answers. When nothing else is left, explainers are timed by themselves.
+answers. Then explainers are compared with themselves under shuffled weights, and at last timed by themselves.
 """
 
 import dataclasses
@@ -26,6 +26,7 @@ from precompute.memory import AskingTask, Memories, memory_tasks
 from precompute.origins import note_origins
 from precompute.pair import Pair
 from precompute.quoted import QuotedTask, quoted_tasks
+from precompute.randomised import randomised_tasks
 from precompute.task import MEASURED, Task, unfinished
 from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, search_tasks, setting_in, split_of
 from precompute.timing import timing_tasks
@@ -110,11 +111,11 @@ class Highlights:
 
     def __init__(self, pair: Pair, store: ShardStore):
         self.pair, self.store, self.questions = pair, store, pair.questions
-        self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
+        self.searches, self.beside, self.timings = search_tasks(pair), randomised_tasks(pair), timing_tasks(pair)
 
     def tasks(self) -> list[Task]:
         """List all tasks that are known now and complete an instance."""
-        return [*self.jobs(), *self.timings]
+        return [*self.jobs(), *self.beside, *self.timings]
 
     def shards(self) -> Iterator[Shard]:
         """List the shards of these tasks."""
@@ -122,7 +123,7 @@ class Highlights:
 
     def ready(self, tried: Collection[str]) -> Sequence[Task]:
         """Return the first stage that is not done, without what was tried; nothing where memory could not be made."""
-        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.timings)
+        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.beside, lambda: self.timings)
         tasks = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
         asking = any(isinstance(task, AskingTask) for task in tasks)
         memory = unfinished(memory_tasks(self.pair), self.store) if asking else []

@@ -3,6 +3,7 @@ are ready to be asked because it is known."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -15,7 +16,7 @@ from heval_core.lm.model import LanguageModel
 from heval_core.prompting.answers import looks_like_answer
 from heval_core.prompting.prompts import spelled
 from heval_core.prompting.styles import style_of
-from heval_core.records import Dropped, Fact
+from heval_core.records import TECHNIQUE, Dropped, Fact
 from heval_core.store.kinds import MEMORY
 from heval_core.store.shards import FORMAT
 from precompute.grid import Grid
@@ -154,3 +155,8 @@ class AskingTask(Task):
     @property
     def prompting(self) -> Prompting:
         return Prompting(self.regime_key.regime, self.grid.seed, self.memories, self.grid.match)
+
+    def instance_id(self, style: str, fact_id: str, technique: str = TECHNIQUE) -> str:
+        first = self.shards[0]
+        parts = (first.model, first.revision, first.dataset, first.regime, technique, style, fact_id, str(self.grid.seed))
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]

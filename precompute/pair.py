@@ -24,7 +24,7 @@ from heval_core.lm.fits import Fit
 from heval_core.lm.spans import tokenise
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Explainer, Fitted
-from heval_core.prompting.prompts import assemble, prompt_of, spelled
+from heval_core.prompting.prompts import assemble, memory_prompt, prompt_of, spelled
 from heval_core.prompting.styles import PromptStyle, style_of
 from heval_core.records import Dropped, HEvalError, Instance, TokenisedPrompt
 from heval_core.records.regime_keys import read_key
@@ -142,6 +142,12 @@ class Pair:
                 continue
         return prompts
 
+    def question_tokens(self) -> float:
+        """Return the mean length of the first prompts without documents."""
+        identity = self.model.identity
+        prompts = (memory_prompt(fact.question, identity.template) for fact in self.questions.facts[:SAMPLE])
+        return mean([len(tokenise(prompt, _tokenizer(identity)).ids) for prompt in prompts] or [0])
+
     def tokens(self, regime: str) -> float:
         """Return the mean length of a regime's first prompts; 0 if none can be made."""
         return mean([len(prompt.ids) for prompt in self.first_prompts(regime)] or [0])
@@ -209,7 +215,9 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
         problems.say(f"{identity.key} reads {most:,} tokens at most; {left_out}")
     pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=short))
     size = pair.grid.shard_size or ANSWERS
-    return pair.with_options(regimes=(PEOPLE,) if short else (), techniques=(), timing=False, shard_size=size)
+    return pair.with_options(
+        regimes=(PEOPLE,) if short else (), techniques=(), randomised=False, timing=False, shard_size=size
+    )
 
 
 def _with_regimes(pair: Pair, problems: Problems) -> Pair:

@@ -1,27 +1,27 @@
 """`plan`: the shards that a run needs, how many are done; and of a grid what the others cost in forward passes and in time."""
 
-import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from heval_core.lm.batches import last_logits
 from heval_core.present.table import Table
 from heval_core.records import Cost, HEvalError
 from heval_core.store.shards import ShardStore
 from precompute.citations.chunks import Citations
 from precompute.citations.study import ClaimSource
+from precompute.grid import Grid
 from precompute.highlights import Highlights
 from precompute.journal import left_out
-from precompute.messages import say_progress
+from precompute.pace import Pace, workers_of
 from precompute.pair import Pair, with_fits
 from precompute.questions import Questions
 from precompute.run import GridOrStudy, parts_of
-from precompute.task import WRITTEN, cost, missing_from, together, total, unfinished
-from precompute.worker import Loading
+from precompute.task import WRITTEN, Task, cost, missing_from, together, total, unfinished
 
 EXPLANATIONS = "explanations"
 
@@ -70,8 +70,6 @@ class RunPlan:
     sources: dict[str, ClaimSource] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     unavailable: list[str] = field(default_factory=list)
-    # Seconds per token, by model.
-    paces: dict[str, float] = field(default_factory=dict)
 
     def total(self, name: str) -> float:
         return sum(getattr(line, name) or 0 for line in self.lines)
@@ -80,54 +78,55 @@ class RunPlan:
         """Report an error. where: see `pair.Problems`."""
         self.left_out.append((where.get("model") or where["dataset"], str(error)))
 
-    def pace(self, pair: Pair) -> float:
-        """Time a token of a forward pass on this machine, with the first prompts of the first regime run together.
-
-        Load and first pass, which is slower than any other, do not count. A backward pass counts as a forward one, so that
-        hours are good to a factor of two. Raises HEvalError for a model that cannot be loaded.
-        """
-        if pair.model.name not in self.paces:
-            say_progress(f"{pair.model.key}: timing a few prompts …")
-            lm = pair.model.load(Loading(pair.grid.device, pair.grid.dtype, pair.grid.batch_tokens))
-            prompts = pair.first_prompts(pair.grid.regimes[0])
-            last_logits(lm, prompts)
-            started = time.perf_counter()
-            last_logits(lm, prompts)
-            tokens = max(1, sum(len(prompt.ids) for prompt in prompts))
-            self.paces[pair.model.name] = (time.perf_counter() - started) / tokens
-        return self.paces[pair.model.name]
-
 
 def plan(request: GridOrStudy, folder: Path, calibrated: bool = True, say: Callable[[str], None] = lambda _: None) -> RunPlan:
     """Plan what is missing; nothing is written. Raises HEvalError for wrong options.
 
-    calibrated: load each model of a grid that has something to do, and time one batch of prompts.
+    calibrated: estimate how long it takes (`pace.Pace`); models of which the store tells nothing are loaded, and asked some
+    questions.
     """
     request.check()
     planned, store = RunPlan(say), ShardStore(folder)
-    for part in parts_of(with_fits(request, folder), store, planned):
-        planned.lines += _of_study(part, planned) if isinstance(part, Citations) else _of_pair(part, planned, calibrated)
+    request = with_fits(request, folder)
+    parts = list(parts_of(request, store, planned))
+    left = [(part, unfinished(part.tasks(), store)) for part in parts if isinstance(part, Highlights)]
+    rows = Counter[Any]()
+    for part, tasks in left:
+        rows[part.pair.model] += sum(shard.stop - shard.start for task in tasks for shard in task.shards)
+    workers = workers_of(request, rows) if isinstance(request, Grid) and calibrated else 0
+    for part, tasks in left:
+        planned.lines += _of_pair(part, planned, tasks, workers)
+    for study in parts:
+        planned.lines += _of_study(study, planned) if isinstance(study, Citations) else []
     return planned
 
 
-def _of_pair(part: Highlights, planned: RunPlan, calibrated: bool) -> Iterator[Line]:
+def _of_pair(part: Highlights, planned: RunPlan, left: list[Task], workers: int) -> list[Line]:
+    """Return a line for each regime. left: its tasks to be done. workers: of the run; 0 where no time is asked for."""
     known = part.tasks()
-    left = unfinished(known, part.store)
     planned.datasets[part.questions.dataset] = part.questions
     planned.searches += len(unfinished(part.searches, part.store))
-    pace = planned.pace(part.pair) if calibrated and left else None
-    for regime in part.pair.grid.regimes:
-        tasks, to_do = ([task for task in group if task.regime_key.regime == regime] for group in (known, left))
-        shards = sum(len(task.shards) for task in to_do)
-        tokens, count = part.pair.tokens(regime), len(part.questions.facts)
-        later = bool(part.pair.grid.explainers and count) and not any(shard.explainer for job in tasks for shard in job.shards)
-        costs = [(1.0, task.cost(tokens)) for task in to_do]
-        costs += [(float(min(part.pair.cap or 0, count)), price) for price in _explaining(part.pair, tokens)] if later else []
-        whole = total(costs)
-        seconds = None if pace is None else pace * whole.tokens
-        done = sum(len(task.shards) for task in tasks) - shards
-        where = {"model": part.pair.model.key, "dataset": part.questions.dataset, "regime": regime}
-        yield Line(where, shards, done, count, later, tokens, whole, seconds)
+    pace = Pace(part, left, workers) if workers and left else None
+    lines = list[Line]()
+    with closing(pace) if pace else nullcontext():
+        asking = pace.asking() if pace else 0.0
+        for regime in part.pair.grid.regimes:
+            tasks, to_do = ([task for task in group if task.regime_key.regime == regime] for group in (known, left))
+            shards = sum(len(task.shards) for task in to_do)
+            tokens, count = part.pair.tokens(regime), len(part.questions.facts)
+            explained = any(shard.explainer for job in tasks for shard in job.shards)
+            later = min(part.pair.cap or 0, count) if part.pair.grid.explainers and not explained else 0
+            costs = [(1.0, task.cost(tokens)) for task in to_do]
+            costs += [(float(later), price) for price in _explaining(part.pair, tokens)] if later else []
+            seconds = None
+            if pace is not None:
+                seconds = sum(map(pace.seconds, to_do)) + (pace.explaining(regime, later) if later else 0)
+            done = sum(len(task.shards) for task in tasks) - shards
+            where = {"model": part.pair.model.key, "dataset": part.questions.dataset, "regime": regime}
+            lines.append(Line(where, shards, done, count, bool(later), tokens, total(costs), seconds))
+    if pace and lines:  # what belongs to no regime is in the first one's line
+        lines[0].seconds = (lines[0].seconds or 0.0) + asking + pace.starting
+    return lines
 
 
 def _explaining(pair: Pair, tokens: float) -> Iterator[Cost]:

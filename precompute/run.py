@@ -1,13 +1,15 @@
 """`run`: make what is missing of a grid, or of the study of citations.
 
 Only the driver writes: it hands tasks to an executor, and writes and lists their shards as they come back. So a dead worker, a
-killed run or a full disk costs the tasks that were running, and nothing that was finished.
+killed run or a full disk costs the tasks that were running or being written, and nothing that was finished. One thread writes,
+in the order in which tasks end, beside what is computed next; whatever reads the store waits for it.
 """
 
 import dataclasses
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from heval_core.evaluation import usable
 from heval_core.lm.loading import choose_dtype
 from heval_core.records import TECHNIQUE, HEvalError, RegimeKey
 from heval_core.store.kinds import INSTANCE
+from heval_core.store.packing import MOST_LOOSE, loose, pack
 from heval_core.store.progress import only_writer
 from heval_core.store.shards import Shard, ShardStore
 from precompute import journal
@@ -28,6 +31,7 @@ from precompute.citations.chunks import Citations, citations_of
 from precompute.citations.study import Study
 from precompute.grid import Grid
 from precompute.highlights import Highlights
+from precompute.memory import AskingTask
 from precompute.messages import say, say_progress, shows_bars
 from precompute.pair import Problems, pairs, with_fits
 from precompute.task import Task, missing_from, now
@@ -78,7 +82,8 @@ def parts_of(request: GridOrStudy, store: ShardStore, problems: Problems) -> Ite
         yield from (Highlights(pair, store) for pair in pairs(request, store, problems))
 
 
-def _loading_of(request: GridOrStudy | TraceOptions, store: ShardStore) -> Loading:
+def loading_of(request: GridOrStudy | TraceOptions, store: ShardStore) -> Loading:
+    """Return how a request's models are loaded."""
     how = request.device, request.dtype, request.batch_tokens
     if isinstance(request, Study):
         return Loading(*how, answers=store.folder / ANSWERS)
@@ -92,11 +97,12 @@ class Schedule:
 
     waiting: those that can now; more follow when the last one of a model has ended.
 
-    planned: the shards that are known so far, by key; missing: the keys of those that are to be made.
+    planned: the shards that are known so far, by key; missing: the keys of those that are to be made. all_written: returns
+    when the store has all that was computed.
     """
 
-    def __init__(self, part: StudyPart, store: ShardStore):
-        self.part, self._store = part, store
+    def __init__(self, part: StudyPart, store: ShardStore, all_written: Callable[[], None]):
+        self.part, self._store, self._all_written = part, store, all_written
         self.waiting: list[Task] = []
         self.planned: dict[str, Shard] = {}
         self.missing: set[str] = set()
@@ -107,6 +113,7 @@ class Schedule:
 
     def _look(self) -> None:
         """Take what can begin, and what is known of the rest."""
+        self._all_written()
         able = (task for task in self.part.ready(self._tried) if task.model.name not in self._unloadable)
         added = [task for task in able if not self._begun & set(task.keys)]
         self.waiting += added
@@ -118,7 +125,7 @@ class Schedule:
         self.missing |= {key for task in added if task.counts for key in task.keys}
 
     def ended(self, task: Task) -> None:
-        """Note that a task is done and written, or has failed; what depends on it can begin."""
+        """Note that a task is done and being written, or has failed; what depends on it can begin."""
         self._begun.difference_update(task.keys)
         self._tried.update(task.keys)
         if not any(other.model.name == task.model.name for other in self.waiting):
@@ -137,22 +144,30 @@ class _Driver:
         self.bar = tqdm(total=0, unit="shard", disable=not shows_bars())
         self.schedules: list[Schedule] = []
         self.loaded: set[str] = set()
+        # Whether what is under way measures time.
+        self._measuring = False
+        self._writer, self._written = ThreadPoolExecutor(1, "writer"), Future[None]()
+        self._written.set_result(None)
 
     def go(self) -> Outcome:
-        workers, run_id = self.make_executor(_loading_of(self.request, self.store)), ""
+        workers, run_id = self.make_executor(loading_of(self.request, self.store)), ""
         try:
-            run_id = self._start(workers.device())
+            self._device = workers.device()
+            run_id = self._start(self._device)
             self.store.event("run", run_id=run_id, pid=os.getpid())
             self._plan()
+            say_progress(workers.expect(self._rows()))
             self._drive(workers)
         except KeyboardInterrupt:
             self.outcome.interrupted = True
         except OSError as error:
             self.outcome.stopped = f"the store {self.store.folder} cannot be written: {error.strerror or error}"
         finally:
+            self._writer.shutdown()
             self.bar.close()
             workers.close()
         self._end(run_id)
+        self._pack()
         return self.outcome
 
     def _start(self, device: str) -> str:
@@ -165,10 +180,20 @@ class _Driver:
         noted: set[str] = set()
         for part in self._parts():
             self.outcome.failed += part.note(noted)
-            schedule = Schedule(part, self.store)
+            schedule = Schedule(part, self.store, self._wait)
             self.schedules.append(schedule)
             self.outcome.already_done += len(schedule.planned) - len(schedule.missing)
             self._note_plan(schedule)
+
+    def _rows(self) -> dict[Any, int]:
+        """Count the rows that are to be made with each model, as far as they are known."""
+        rows: dict[Any, int] = defaultdict(int)
+        for schedule in self.schedules:
+            missing = (shard for key, shard in schedule.planned.items() if key in schedule.missing)
+            count = sum(shard.stop - shard.start for shard in missing)
+            for model in {task.model for task in schedule.waiting}:
+                rows[model] += count
+        return rows
 
     def _parts(self) -> Iterable[StudyPart]:
         if isinstance(self.request, TraceOptions):
@@ -189,7 +214,7 @@ class _Driver:
     def _drive(self, workers: Executor) -> None:
         under_way: dict[tuple[str, ...], Schedule] = {}
         while True:
-            while workers.free() and (begun := self._next(workers.held())):
+            while workers.free() and (begun := self._next(workers.held(), list(under_way))):
                 schedule, task = begun
                 under_way[task.keys] = schedule
                 self.store.event("began", name=task.name, keys=list(task.keys))
@@ -197,22 +222,36 @@ class _Driver:
                 self.bar.set_description(task.name)
                 workers.submit(task, schedule.part.questions)
             if not under_way:
+                self._wait()
                 return
             task, done = workers.next_done()
             self._take(task, done, under_way.pop(task.keys))
 
-    def _next(self, held: frozenset[str]) -> tuple[Schedule, Task] | None:
+    def _next(self, held: frozenset[str], under_way: Collection[Any]) -> tuple[Schedule, Task] | None:
         """Return the first task that waits, of a model that a free worker holds if there is one, with all that it needs; and
         whose it is. It is under way from now on.
         """
-        waiting = [(schedule, task) for schedule in self.schedules for task in schedule.waiting]
+        waiting = [
+            (schedule, task)
+            for schedule in self.schedules
+            for task in schedule.waiting
+            if not (under_way and (task.alone or self._measuring))
+        ]
         if not waiting:
             return None
         schedule, task = next((one for one in waiting if one[1].model.name in held), waiting[0])
         schedule.waiting.remove(task)
+        self._measuring = task.alone
+        if not isinstance(task, AskingTask):  # which are given nothing of what other tasks of the same round have made
+            self._wait()
         return schedule, schedule.part.equipped(task)
 
+    def _wait(self) -> None:
+        """Wait until the last task is written. Raises what its writing did."""
+        self._written.result()
+
     def _take(self, task: Task, done: Done, schedule: Schedule) -> None:
+        self._wait()  # so that the rows of one task at most wait to be written
         if done.model is not None and task.model.name not in self.loaded:
             self.loaded.add(task.model.name)
             if done.model and done.model not in self.store.journal("model"):
@@ -228,7 +267,7 @@ class _Driver:
             self.store.event("failed", keys=list(task.keys), error=done.error)
             say(f"{task.name}: {done.error}")
         else:
-            self._write(task, done)
+            self._written = self._writer.submit(self._write, task, done)
         planned = len(schedule.planned)
         schedule.ended(task)
         if len(schedule.planned) != planned:
@@ -245,6 +284,7 @@ class _Driver:
             self.outcome.computed += task.counts
             self.outcome.failed += bool(entry.failed)
             self.bar.update(int(task.counts))
+        self.store.event("ended", keys=list(task.keys), seconds=done.seconds, device=self._device)
         if self.bar.disable:
             say_progress(f"{self.outcome.computed}/{self.bar.total} {task.name} ({done.seconds:.1f} s)")
 
@@ -273,3 +313,15 @@ class _Driver:
             self.store.event("end", **ended)
         except OSError as error:
             self.outcome.stopped = self.outcome.stopped or str(error)
+
+    def _pack(self) -> None:
+        """Pack the store where very many shards have files of their own."""
+        if self.outcome.interrupted or self.outcome.stopped or (count := len(loose(self.store))) <= MOST_LOOSE:
+            return
+        say_progress(f"packing {count:,} shards")
+        try:
+            pack(self.store)
+        except KeyboardInterrupt:
+            self.outcome.interrupted = True
+        except OSError as error:
+            self.outcome.stopped = f"the store {self.store.folder} cannot be packed: {error.strerror or error}"

@@ -75,6 +75,8 @@ class Task:
 
     # Whether it completes instances; others find out what these depend on.
     counts = True
+    # Whether nothing else may run beside it, since it measures time.
+    alone = False
 
     @property
     def name(self) -> str:

@@ -12,14 +12,15 @@ from typing import Any
 import torch
 
 from heval_core.explaining.behaviour import accepted_tokens, answer_target, observe
-from heval_core.explaining.pipeline import Answered, Prepared
+from heval_core.explaining.pipeline import Answered, Prepared, of_equal_length
 from heval_core.lm.batches import last_logits, memory_tokens
+from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.model import LanguageModel
 from heval_core.lm.needs import require
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Technique
 from heval_core.prompting.prompts import memory_prompt, prompt_of
-from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, NotHere
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, Instance, NotHere
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
 from heval_core.techniques.shared.base import Answerable, Development, Setting, Trial
@@ -140,6 +141,8 @@ class UnderTechniques:
             for one in prepared
         }
         self._alone: dict[str, torch.Tensor] = {}
+        # By technique: the last pass that it decoded, and its scores.
+        self._decoded: dict[str, tuple[CleanPass, torch.Tensor]] = {}
 
     def ask(self, lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
         """Return the prompts of the main technique; run the passes without documents. lm: the model that answers."""
@@ -172,9 +175,19 @@ class UnderTechniques:
         return replace(answered, behaviours=behaviours, targets=targets)
 
     def _scores(self, chosen: Chosen, answered: Answered) -> torch.Tensor:
-        """Return scores, (B, V), whose softmax is the distribution of the technique's answer."""
-        scores: torch.Tensor = chosen.technique.combined(answered.clean.logits, self._logits_alone(answered), chosen.setting)
-        return scores
+        """Return scores, (B, V), whose softmax is the distribution of the technique's answer; computed once for a pass."""
+        clean = answered.clean
+        if chosen.key not in self._decoded or self._decoded[chosen.key][0] is not clean:
+            technique, scores = chosen.technique, list[torch.Tensor]()
+            for part in of_equal_length(answered):  # a technique may explain prompts, which are then of one length
+                seeing = technique.seeing(part.clean, [chosen.setting])
+                scores.append(seeing.combined(part.clean.logits, self._logits_alone(part), chosen.setting))
+            self._decoded[chosen.key] = clean, torch.cat(scores)
+        return self._decoded[chosen.key][1]
+
+    def forget(self) -> None:
+        """Let go of the last pass, whose keys and values take memory."""
+        self._decoded.clear()
 
     def rows(self, chosen: Chosen, answered: Answered) -> list[ShardRow]:
         """Make a row for each instance, without its id."""
@@ -302,22 +315,35 @@ def search(technique: Technique, development: Development) -> tuple[list[Trial],
 
 def _decoded(technique: Technique, development: Development, settings: Sequence[Setting]) -> list[Trial]:
     """Run the two passes once, whatever the number of settings; only one kind's logits are in memory at a time."""
-    lm = development.lm
     predicted: list[dict[str, list[int]]] = [{} for _ in settings]
     for kind, questions in development.questions.items():
         instances = [question.instance for question in questions]
-        with_context = [lm.tokenise(prompt_of(instance, lm.template)) for instance in instances]
-        alone = [lm.tokenise(memory_prompt(instance.question, lm.template)) for instance in instances]
-        logits = torch.stack(last_logits(lm, with_context)), torch.stack(last_logits(lm, alone))
-        for by_kind, tokens in zip(predicted, greedy_tokens(technique, *logits, settings), strict=True):
-            by_kind[kind] = tokens
+        for by_kind, tokens in zip(predicted, _of_kind(technique, development.lm, instances, settings), strict=True):
+            by_kind[kind] = list(tokens)
     return [_trial(development, *each) for each in zip(settings, predicted, strict=True)]
+
+
+def _of_kind(
+    technique: Technique, lm: LanguageModel, instances: Sequence[Instance], settings: Sequence[Setting]
+) -> Iterator[tuple[int, ...]]:
+    """Yield for each setting the answers to all instances."""
+    with_context = [lm.tokenise(prompt_of(instance, lm.template)) for instance in instances]
+    alone = torch.stack(last_logits(lm, [lm.tokenise(memory_prompt(one.question, lm.template)) for one in instances]))
+
+    def work(numbers: list[int], _: int) -> Iterator[tuple[int, ...]]:
+        clean = CleanPass(lm, [with_context[number] for number in numbers])
+        for rows in torch.arange(clean.size).split(ROWS):
+            part, z_0 = clean.rows(rows.tolist()), alone[[numbers[row] for row in rows]]
+            yield from zip(*greedy_tokens(technique.seeing(part, settings), part.logits, z_0, settings), strict=True)
+
+    lengths = [len(prompt.ids) for prompt in with_context]
+    yield from zip(*lm.budget.longest_first(lengths, lambda *batch: list(work(*batch)), alike=True), strict=True)
 
 
 def greedy_tokens(
     technique: Technique, with_context: torch.Tensor, alone: torch.Tensor, settings: Sequence[Setting]
 ) -> list[list[int]]:
-    """Decode (N, V) logits of both passes ▶ for each setting the N answers.
+    """Decode (N, V) logits of both passes ▶ for each setting the N answers. technique: or what it has seen of them.
 
     A few rows at a time, whose scores need little memory.
     """

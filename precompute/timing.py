@@ -49,6 +49,8 @@ class TimingTask(AskingTask):
 
     explainers: tuple[str, ...]
 
+    alone = True
+
     @property
     def what(self) -> str:
         return f"seconds of {len(self.explainers)} explainers"

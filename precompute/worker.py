@@ -1,40 +1,37 @@
 """Who does tasks: a worker holds one model at a time, in this process or in another, and has no access to the store.
 
-Executors hand tasks to workers: `Local`, here, one task after the other; `OnRay`, wherever Ray has room.
-
-With Ray, workers are actors. They need the models (hub ids, or folders at the same path) and nothing else: questions and rows
-go through Ray's object store, so that no folder has to be shared. An actor that dies is restarted and its task done again; a
-task that kills its actor every time ends as an error.
+Executors hand tasks to workers: `Local`, here, one task after the other; `Processes`, to several on this machine; `OnRay`,
+wherever Ray has room.
 """
 
 from __future__ import annotations
 
 import gc
-import logging
-import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
+from heval_core.lm.batches import last_logits
 from heval_core.lm.fits import Fit
 from heval_core.lm.loading import Identity, choose_device, load
 from heval_core.lm.model import LanguageModel
+from heval_core.prompting.prompts import memory_prompt
 from heval_core.records import HEvalError
 from precompute.custom_file import CustomFile
 from precompute.questions import Questions
 from precompute.task import Result, Task, named
 
-# How often Ray tries a task again whose worker died.
-RETRIES = 3
+# As many threads as are fastest on a model's first batch, which is its first questions.
+FASTEST, FIRST = 0, 32
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How models are loaded; see `load`. threads: of torch; None leaves them as they are.
+    """How models are loaded; see `load`. threads: of torch, or FASTEST, of at most `cores`; None leaves them as they are.
 
     answers: where answers of servers are kept, by a worker in the driver's own process; None elsewhere. custom: explainers
     from files outside the package. fits: of explainers that have parameters.
@@ -44,6 +41,7 @@ class Loading:
     dtype: str = "auto"
     batch_tokens: int | None = None
     threads: int | None = None
+    cores: int = 1
     answers: Path | None = None
     custom: tuple[CustomFile, ...] = ()
     fits: tuple[Fit, ...] = ()
@@ -126,9 +124,9 @@ class Model:
 class Done:
     """The outcome of a task.
 
-    result: None if the task failed, and `error` says why. model_failed: whether the model could not be loaded, so that none of
-    its tasks can be done. model: a row of the table `model`, empty if the model has none; None if it is not known whether the
-    model was loaded. held: the name of the model that the worker holds now.
+    result: None if the task failed, and `error` says why. seconds: without loading the model. model_failed: whether the model
+    could not be loaded, so that none of its tasks can be done. model: a row of the table `model`, empty if the model has none;
+    None if it is not known whether the model was loaded. held: the name of the model that the worker holds now.
     """
 
     result: Result | None
@@ -157,7 +155,8 @@ class Worker:
         result: Result | None = None
         error, model_failed = "", True
         try:
-            loaded = self._load(task)
+            loaded = self._load(task, questions)
+            started = time.perf_counter()
             ready: Any = task.model.ready(loaded)
             facts, model_failed = task.model.facts(loaded), False
             result = task.do(ready, questions)
@@ -168,7 +167,7 @@ class Worker:
     def device(self) -> str:
         return choose_device(self.loading.device).type
 
-    def _load(self, task: Task) -> Any:
+    def _load(self, task: Task, questions: Any) -> Any:
         model: Any = task.model
         if not model.stays:
             return model.load(self.loading)
@@ -179,18 +178,49 @@ class Worker:
                 torch.cuda.empty_cache()
             self._loaded = model.load(self.loading)
             self.held = model.name
+            if self.loading.threads == FASTEST:
+                self._choose_threads(self._loaded, questions)
         return self._loaded
+
+    def _choose_threads(self, lm: LanguageModel, questions: Any) -> None:
+        first = [fact.question for fact in getattr(questions, "facts", ())[:FIRST]] or ["What is it?"]
+        prompts = [lm.tokenise(memory_prompt(question, lm.template), check_length=False) for question in first]
+        torch.set_num_threads(fastest(lambda: last_logits(lm, prompts), self.loading.cores))
+
+
+def fastest(passes: Callable[[], Any], most: int, now: Callable[[], float] = time.perf_counter) -> int:
+    """Time some passes under 1, 2, 4, … threads. Returns the number of the fastest, the smallest of equal ones.
+
+    most: threads at most. The first time of each number does not count: its threads begin then.
+    """
+    taken = {}
+    for threads in sorted({*(1 << power for power in range(most.bit_length())), most}):
+        torch.set_num_threads(threads)
+        passes()
+        began = now()
+        passes()
+        taken[threads] = now() - began
+    return min(taken, key=lambda threads: (taken[threads], threads))
+
+
+def in_words(workers: int, threads: int) -> str:
+    """Say who works."""
+    one = "thread" if threads == 1 else "threads"
+    many = f"as many {one}s as are fastest" if threads == FASTEST else f"{threads} {one}"
+    return f"one process of {many}" if workers == 1 else f"{workers} processes of {many} each"
 
 
 class Executor(Protocol):
     """Takes tasks while a worker is free, and returns their outcomes in the order in which they end.
 
-    device: what its workers compute on: cpu, cuda or mps. held: the names of the models that free workers hold, whose tasks
+    device: what its workers compute on: cpu, cuda or mps. expect: hears how many rows are to be made with each model, before
+    the first task; returns who works, in words. held: the names of the models that free workers hold, whose tasks
     begin without loading. submit: on a free worker, one that holds the task's model if there is one. next_done: waits for any
     running task; a worker's death is returned as an error, not raised. close: running tasks are dropped.
     """
 
     def device(self) -> str: ...
+    def expect(self, rows: Mapping[Any, int]) -> str: ...
     def free(self) -> bool: ...
     def held(self) -> frozenset[str]: ...
     def submit(self, task: Task, questions: Questions | None) -> None: ...
@@ -202,11 +232,16 @@ class Local:
     """One process, one device: tasks one after the other, in order."""
 
     def __init__(self, loading: Loading):
+        self._threads = torch.get_num_threads()
         self._worker = Worker(loading)
         self._begun: tuple[Task, Questions | None] | None = None
 
     def device(self) -> str:
         return self._worker.device()
+
+    def expect(self, rows: Mapping[Any, int]) -> str:
+        threads = self._worker.loading.threads
+        return in_words(1, torch.get_num_threads() if threads is None else threads)
 
     def free(self) -> bool:
         return self._begun is None
@@ -226,83 +261,4 @@ class Local:
 
     def close(self) -> None:
         self._begun = None
-
-
-def on_ray(address: str | None = None, workers: int | None = None, cpus_per_worker: int = 2) -> Callable[[Loading], OnRay]:
-    """Make an executor for `run`.
-
-    address: of a cluster to join, or `auto`; None starts one here.
-    workers: one per GPU by default, or one per `cpus_per_worker` CPUs where there is no GPU.
-    Raises HEvalError where Ray is not installed, there is no such cluster, or it has no room for a worker.
-    """
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when Ray is imported: nothing is sent anywhere
-    try:
-        import ray
-    except ImportError as error:
-        raise HEvalError("Ray is not installed; run: pip install -r requirements-ray.txt") from error
-    try:
-        ray.init(
-            address=address, include_dashboard=None if address else False, logging_level=logging.ERROR, log_to_driver=False
-        )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise HEvalError(f"There is no Ray cluster at {address}: {str(error).splitlines()[0]}") from error
-    return lambda loading: OnRay(loading, workers, cpus_per_worker)
-
-
-class OnRay:
-    """Actors in a cluster that was joined or started by `on_ray`."""
-
-    def __init__(self, loading: Loading, workers: int | None, cpus_per_worker: int):
-        import ray
-
-        self._ray = ray
-        room = ray.cluster_resources()
-        gpus, cpus = int(room.get("GPU", 0)), int(room.get("CPU", 0))
-        number = workers or gpus or cpus // cpus_per_worker
-        if number < 1 or (gpus and number > gpus) or (not gpus and number * cpus_per_worker > cpus):
-            raise HEvalError(
-                f"The Ray cluster has {gpus} GPUs and {cpus} CPUs, no room for {number or 'any'} workers"
-                f"{'' if gpus else f' of {cpus_per_worker} CPUs'}; set --workers or --cpus-per-worker."
-            )
-        needs = {"num_gpus": 1, "num_cpus": 0} if gpus else {"num_cpus": cpus_per_worker}
-        loading = replace(loading, threads=cpus_per_worker, answers=None)
-        # Ray's own defaults are no restart and no retry.
-        actor = ray.remote(max_restarts=-1, max_task_retries=RETRIES, **needs)(Worker)
-        self._make = lambda: actor.remote(loading)
-        self._idle: list[tuple[Any, str | None]] = [(self._make(), None) for _ in range(number)]
-        self._busy: dict[Any, tuple[Any, Task]] = {}
-        self._sent: dict[int, tuple[Questions | None, Any]] = {}
-
-    def device(self) -> str:
-        return str(self._ray.get(self._idle[0][0].device.remote()))
-
-    def free(self) -> bool:
-        return bool(self._idle)
-
-    def held(self) -> frozenset[str]:
-        return frozenset(held for _, held in self._idle if held)
-
-    def submit(self, task: Task, questions: Questions | None) -> None:
-        held = [name for _, name in self._idle]
-        # A worker without a model comes before one that would have to give up its own.
-        wanted = next((name for name in (task.model.name, None) if name in held), held[0])
-        actor, _ = self._idle.pop(held.index(wanted))
-        if id(questions) not in self._sent:  # kept alive beside its reference, so that its id stays its own
-            self._sent[id(questions)] = (questions, self._ray.put(questions))
-        self._busy[actor.do.remote(task, self._sent[id(questions)][1])] = (actor, task)
-
-    def next_done(self) -> tuple[Task, Done]:
-        (first, *_), _ = self._ray.wait(list(self._busy), num_returns=1)
-        actor, task = self._busy.pop(first)
-        try:
-            done = self._ray.get(first)
-        except self._ray.exceptions.RayError as error:
-            self._ray.kill(actor)
-            self._idle.append((self._make(), None))
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            return task, Done(None, error=f"{type(error).__name__}: {lines[0] if lines else 'a worker died'}"[:1000])
-        self._idle.append((actor, done.held))
-        return task, done
-
-    def close(self) -> None:
-        self._ray.shutdown()
+        torch.set_num_threads(self._threads)  # whoever works in this process next has its own

@@ -43,8 +43,9 @@ def cut(source: Path, folder: Path) -> None:
     """Make the store beside the shards of another one, which it links to."""
     folder.mkdir(parents=True)
     shutil.copy(source / "format.json", folder)
-    for name in ("shards", "evaluated"):
-        (folder / name).symlink_to(source / name)
+    for name in ("shards", "packed", "evaluated"):
+        if (source / name).exists():
+            (folder / name).symlink_to(source / name)
     for name, wanted in (("manifest", _wanted), ("journal", lambda line: line.get("model", QWEN) in _MODELS)):
         lines = (source / f"{name}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
         kept = [line for line in lines if wanted(json.loads(line))]

@@ -175,7 +175,9 @@ def assert_same(one: Path, other: Path) -> None:
     database = duckdb.connect()
     for name, file in (("one", one), ("other", other)):
         database.execute(f"ATTACH '{file}' AS {name} (READ_ONLY)")
-    tables = database.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'one'").fetchall()
+    tables = database.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'one' AND schema_name = 'main'"
+    ).fetchall()
     different = (
         "SELECT count(*) FROM one.{0} a POSITIONAL JOIN other.{0} b WHERE a IS DISTINCT FROM b",
         "SELECT (SELECT count(*) FROM one.{0}) - (SELECT count(*) FROM other.{0})",

@@ -62,8 +62,8 @@ def test_what_is_imported_loads_none_of_what_it_may_not_need(imported, libraries
 FORMULAS = {
     "metrics": "rank_at_k(scores,segment,k reciprocal_rank(scores,answer_tokens nmutinf(features,labels mdl(features,labels "
         "group_rank_margin(used,unused instance_rank_margin(used,other aopc(before,after",
-    "techniques": "cad(z_c,z_0,alpha adacad(z_c,z_0 acd(z_c,z_0 coiecd(z_c,z_0,lam,alpha bcu(predicted_id,accepted_ids "
-        "ccu(p_c,p_0 pareto_front(points",
+    "techniques": "cad(z_c,z_0,alpha adacad(z_c,z_0 acd(z_c,z_0 coiecd(z_c,z_0,lam,alpha "
+        "cfb(z_c,z_0,weights bcu(predicted_id,accepted_ids ccu(p_c,p_0 pareto_front(points",
     "citations": "mask(sentences,passage set_scores(predicted,gold krippendorff_alpha(units",
 }  # fmt: skip
 
@@ -112,8 +112,8 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "ui": "citations evaluation figures lm.installed logs metrics plugins present present.html prompt_service prompting "
         "records statistics store",
     "precompute":
-        "citations datasets evaluation explaining figures lm lm.installed logs plugins present prompting records regimes "
-        "report statistics store techniques texts",
+        "citations datasets evaluation explaining figures lm lm.installed logs new_processes plugins present prompting "
+        "records regimes report statistics store techniques texts",
     "report": "evaluation figures metrics plugins present present.html records store",
     "prompt_service": "explaining lm plugins records",
     "heval_core": "explaining metrics records",
@@ -122,14 +122,14 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
         "texts",
     "logs": "datasets figures plugins present present.html records statistics store texts",
     "figures": "citations evaluation metrics plugins present present.html prompting records statistics texts",
-    "evaluation": "citations metrics plugins prompting records statistics store techniques",
+    "evaluation": "citations metrics new_processes plugins prompting records statistics store techniques",
     "store": "citations records statistics",
     "present": "plugins present.html records",
     "present.html": "",
     "plugins": "citations datasets lm metrics records statistics techniques",
     "citations": "datasets lm prompting records statistics texts",
+    "techniques": "datasets explainers lm prompting records",
     "explainers": "lm prompting records statistics",
-    "techniques": "datasets lm prompting records",
     "regimes": "datasets prompting records",
     "metrics": "records statistics",
     "datasets": "prompting records",
@@ -140,6 +140,7 @@ MAY_IMPORT = {part: set(others.split()) for part, others in {
     "texts": "records",
     "records": "",
     "folders": "",  # anybody may ask where data lies
+    "new_processes": "",
 }.items()}  # fmt: skip
 # Where a library may be imported; ruff sees to it that torch is imported at the head of a file in `lm` and `precompute` only.
 RUN_A_MODEL = {"explainers", "explaining", "lm", "precompute", "techniques"}

@@ -4,7 +4,8 @@ Source: huggingface.co/datasets/copenlu/cub-counterfact, cub-nq and cub-druid: `
 Each has a file of JSON lines per model and split. The questions are the same for every model, only predictions differ. By
 default `gpt2_xl_test.jsonl` is read, at the hub's newest commit (printed) or `cub/PART@COMMIT`; `cub/PART=PATH` is a file.
 Licence: MIT (as cub-counterfact and cub-nq say).
-Reference: Hagström et al. 2025, "CUB: Benchmarking Context Utilisation Techniques for Language Models", arXiv 2505.16518.
+Reference: Hagström et al., "CUB: Benchmarking Context Utilisation Techniques for Language Models", ACL 2026, pp. 25101-25133,
+arXiv 2505.16518.
 Records: 2,499, 4,945 and 4,302 of the test split; 198 each of the development split. Fields, by part:
   all          `id`, `context_type` (gold, edited, irrelevant), `target_true`, `target_new` (what the context says, or null)
   counterfact  `subject`, `template` (the cloze), `template_w_context` (the context, then the cloze); they may have

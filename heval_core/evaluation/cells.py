@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,9 +126,9 @@ SwapInputs = dict[tuple[MirrorMetric, str, int], Each]
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """scores: rows of the table `score`. values: with the replicates of those that are wanted."""
+    """scores: rows of the table `score`, by metric. values: with the replicates of those that are wanted."""
 
-    scores: list[pa.Table]
+    scores: dict[str, list[pa.Table]]
     values: list[CellValue]
     swap_inputs: SwapInputs
 
@@ -180,7 +179,7 @@ def evaluate(
                 values.append(CellValue.of(regime.key.cell(explainer), key, k, value))
     for index, value_replicates in zip(resampled, replicates([*resampled.values()], questions.weights), strict=True):
         values[index] = replace(values[index], value=values[index].value._replace(drawn=value_replicates))
-    return Evaluated(list(chain(*scores.values())), values, swap_inputs)
+    return Evaluated(scores, values, swap_inputs)
 
 
 def evaluate_all(whole: Regime, scored: ScoredRegime, **how: Any) -> tuple[Evaluated, Mirrored]:
@@ -193,11 +192,12 @@ def evaluate_all(whole: Regime, scored: ScoredRegime, **how: Any) -> tuple[Evalu
     for explainer, rows in scored.attributions.rows.groupby("explainer"):
         chosen = pd.Index(whole.ids).isin(rows["instance_id"])
         by_rows.setdefault(chosen.tobytes(), []).append(str(explainer))
-    everything = Evaluated([], [], {})
+    everything = Evaluated({}, [], {})
     for mask, explainers in by_rows.items():
         regime = whole.rows(np.frombuffer(mask, dtype=bool))
         part = evaluate(regime, scored.cells(regime, explainers), **how)
-        everything.scores.extend(part.scores)
+        for metric, tables in part.scores.items():
+            everything.scores.setdefault(metric, []).extend(tables)
         everything.values.extend(part.values)
         if regime is whole:
             everything.swap_inputs.update(part.swap_inputs)

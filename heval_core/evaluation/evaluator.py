@@ -9,6 +9,8 @@ publishing.
 import ast
 import hashlib
 import re
+import threading
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,16 +21,21 @@ ROOT = Path(__file__).resolve().parent.parent
 # What publishes, and computes values live with the same code; and the plug-ins of both, which are found by their folders.
 ENTRIES = ("evaluation.publishing", "metrics", "explainers")
 LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
+# Of threads that parse at the same time Python 3.11 may raise a SystemError: pages that open together.
+_PARSING = threading.Lock()
 # An import at the head of a file, with all its names. What is imported later is asked of a model, which nothing here does.
 _IMPORT = re.compile(r"^(?:from heval_core\b\.?([\w.]*) import (\([^)]*\)|.*)|import heval_core\.([\w.]+))", re.MULTILINE)
 
 
 @cache
-def sources() -> tuple[Path, ...]:
-    """Return every file of this package that ENTRIES import, at any depth, in a fixed order; and the tables' columns."""
+def sources(entries: tuple[str, ...] = ENTRIES) -> tuple[Path, ...]:
+    """Return every file of this package that some modules import, at any depth, in a fixed order; and the tables' columns.
+
+    entries: modules, and packages with all of their modules, named from this package on.
+    """
     files = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."): path for path in ROOT.rglob("*.py")}
     files = {name.removesuffix("__init__").rstrip("."): path for name, path in files.items()}
-    waiting = {name for entry in ENTRIES for name in files if name == entry or name.rpartition(".")[0] == entry}
+    waiting = {name for entry in entries for name in files if name == entry or name.rpartition(".")[0] == entry}
     seen: set[str] = {""}
     while waiting:
         name = waiting.pop()
@@ -40,6 +47,7 @@ def sources() -> tuple[Path, ...]:
     return (*(files[name] for name in sorted(seen)), ROOT / "store" / "schema.sql")
 
 
+@cache
 def computing(source: str, declared: bool = True) -> str:
     """Return the code of a module that decides its results. declared: also what its classes declare, titles for instance."""
     deciding = []
@@ -62,10 +70,15 @@ def computing(source: str, declared: bool = True) -> str:
 
 def source_hash() -> str:
     """Return the hash of what the sources hold, whatever their names. It takes 0.2 s of a core, for 125 files."""
+    return _hash_of(sources())
+
+
+def _hash_of(files: Iterable[Path]) -> str:
     texts = []
-    for path in sources():
+    for path in files:
         text = path.read_text(encoding="utf-8")
-        texts.append(computing(text) if path.suffix == ".py" else " ".join(re.sub(r"--.*", "", text).split()))
+        with _PARSING:
+            texts.append(computing(text) if path.suffix == ".py" else " ".join(re.sub(r"--.*", "", text).split()))
     return hashlib.sha256("\0".join(sorted(texts)).encode()).hexdigest()
 
 
@@ -76,6 +89,40 @@ def evaluator_id() -> str:
     They are cached per process.
     """
     settings = [catalogue.identity("metric", metric) for _, metric in sorted(catalogue.plugins("metric").items())]
-    settings += [catalogue.identity("explainer", control) for _, control in sorted(catalogue.explainers(control=True).items())]
-    versions = [f"{name} {version(name)}" for name in LIBRARIES]
-    return hashlib.sha256("\n".join([source_hash(), *settings, *versions]).encode()).hexdigest()[:16]
+    return _together(source_hash(), *settings, *_controls())[:16]
+
+
+@cache
+def regime_id() -> str:
+    """Return a hash of what makes a regime's rows and has a part in all its values: what `evaluator_id` hashes, but for what
+    is made of all regimes together, metrics, and explainers that are no controls.
+    """
+    controls = catalogue.explainers(control=True).values()
+    entries = "evaluation.measuring", *(_inside(control) for control in controls)
+    metrics = {
+        ROOT.joinpath(*_inside(metric).split(".")).with_suffix(".py") for metric in catalogue.plugins("metric").values()
+    }
+    return _together(_hash_of(path for path in sources(tuple(filter(None, entries))) if path not in metrics), *_controls())
+
+
+@cache
+def metric_id(key: str) -> str:
+    """Return a hash of a metric's settings, and of its file with all that this imports."""
+    metric = catalogue.find("metric", key)
+    module = _inside(metric)
+    return _together(catalogue.identity("metric", metric), _hash_of(sources((module,))) if module else "")
+
+
+def _inside(plugin: object) -> str:
+    """Name a plug-in's module from this package on; empty if it is of another."""
+    package, _, module = type(plugin).__module__.partition(".")
+    return module if package == ROOT.name else ""
+
+
+def _controls() -> list[str]:
+    settings = [catalogue.identity("explainer", control) for _, control in sorted(catalogue.explainers(control=True).items())]
+    return [*settings, *(f"{name} {version(name)}" for name in LIBRARIES)]
+
+
+def _together(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -11,7 +11,7 @@ or a value from pairs of mirrored prompts, no replicates are stored, and the end
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,40 +58,60 @@ def means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     `cell` (of the only cell, as published), or `bound` (the mean of the cells' ends: 95 % or more); of what is 1 by
     construction there is none (`without_sure_intervals`).
     """
-    groups = values.groupby(list(by), sort=True) if len(values) else ()
-    rows = [dict(zip(by, names, strict=True)) | _mean(group) for names, group in groups]
+    # As arrays: a table of a few rows takes longer to make than its mean.
+    numbers = {name: values[name].to_numpy(dtype=float) for name in (*_MEANS, "low", "high", *ABOVE[1:]) if name in values}
+    resampled = values["drawn"].to_numpy() if "drawn" in values else np.full(len(values), None)
+    cells = values.groupby(list(CELL)).ngroup().to_numpy() if len(values) else np.zeros(0)
+    rows = []
+    for names, group in indices_of(values, by):
+        mean = _mean({name: column[group] for name, column in numbers.items()}, resampled[group])
+        count = len(np.unique(cells[group]))
+        instances = int(values["n"].to_numpy()[group].sum()) if count == len(group) else entering(values.iloc[group])
+        rows.append(dict(zip(by, names, strict=True)) | mean | {"cells": count, "n": instances})
     return pd.DataFrame(rows, columns=[*by, *_NUMBERS])
 
 
-def _mean(values: pd.DataFrame) -> dict[str, Any]:
-    numbers = {name: values[name].to_numpy(dtype=float) for name in (*_MEANS, "low", "high")}
-    resampled = replicates_of(values)
+def indices_of(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[tuple[Any, ...], np.ndarray]]:
+    """Return each group's keys and the places of its rows, in the order of the keys."""
+    if not len(table):
+        return []
+    grouped = table.groupby(list(by), sort=True)
+    number, order = grouped.ngroup().to_numpy(), grouped.ngroup().argsort(kind="stable").to_numpy()
+    groups = np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
+    columns = [table[name].to_numpy() for name in by]
+    return [(tuple(column[group[0]] for column in columns), group) for group in groups]
+
+
+def _mean(numbers: Mapping[str, np.ndarray], cell_replicates: np.ndarray) -> dict[str, Any]:
+    """Compute the mean of some cells' numbers. cell_replicates: of each, or what stands for none."""
+    resampled = stacked(cell_replicates)
     sides = np.stack([normalised(numbers[end], numbers["chance"], numbers["best"]) for end in ("low", "high")])
-    moved = None if resampled is None else scaled(values, resampled)
+    moved = None if resampled is None else scaled(numbers, resampled)
     ends = mean_interval(numbers["value"], numbers["low"], numbers["high"], resampled)
     of_scaled = mean_interval(numbers["normalised"], sides.min(axis=0), sides.max(axis=0), moved)
     apart = numbers["value"] - numbers["chance"]
-    beyond = [values[end].to_numpy(float) if end in values else numbers[end[6:]] - numbers["chance"] for end in ABOVE[1:]]
-    count = len({*zip(*(values[name] for name in CELL), strict=True)})
+    beyond = [numbers[end] if end in numbers else numbers[end[6:]] - numbers["chance"] for end in ABOVE[1:]]
     return {
         **{name: float(numbers[name].mean()) for name in _MEANS},
         **dict(zip(("low", "high", "normalised_low", "normalised_high"), (*ends, *of_scaled), strict=True)),
         **dict(zip(ABOVE, (apart.mean(), *mean_interval(apart, beyond[0], beyond[1], resampled)), strict=True)),
-        "cells": count,
-        "n": int(values["n"].sum()) if count == len(values) else entering(values),
-        "interval": OF_CELL if len(values) == 1 else BOUND if resampled is None else RESAMPLED,
+        "interval": OF_CELL if len(apart) == 1 else BOUND if resampled is None else RESAMPLED,
     }
 
 
 def replicates_of(values: pd.DataFrame) -> np.ndarray | None:
     """Return (resamples, K) replicates of K values; None where one has none."""
-    columns = list(values["drawn"]) if "drawn" in values else []
-    return np.stack(columns, axis=1) if columns and all(isinstance(column, np.ndarray) for column in columns) else None
+    return stacked(values["drawn"].to_numpy() if "drawn" in values else np.zeros(0))
 
 
-def scaled(values: pd.DataFrame, resampled: np.ndarray) -> np.ndarray:
+def stacked(columns: np.ndarray) -> np.ndarray | None:
+    """Return the same of a column of replicates."""
+    return np.stack(list(columns), axis=1) if len(columns) and all(isinstance(one, np.ndarray) for one in columns) else None
+
+
+def scaled(values: Mapping[str, np.ndarray] | pd.DataFrame, resampled: np.ndarray) -> np.ndarray:
     """Scale (resamples, K) replicates: 0 at chance, 1 at the best possible value."""
-    chance, best = (values[name].to_numpy(dtype=float) for name in ("chance", "best"))
+    chance, best = (np.asarray(values[name], dtype=float) for name in ("chance", "best"))
     return np.asarray(normalised(resampled, *np.broadcast_arrays(chance, best, resampled)[:2]))
 
 
@@ -233,7 +253,9 @@ def compared(
 
     keys: the last of them is the explainer; the others make a ranking.
     """
-    cells = dict(iter(counted.groupby(list(keys)))) if len(counted) else {}
+    cell_replicates = counted["drawn"].to_numpy() if "drawn" in counted else np.full(len(counted), None)
+    scale_of = {name: counted[name].to_numpy(dtype=float) for name in ("chance", "best")}
+    groups = dict(indices_of(counted, keys))
     result = pd.DataFrame({name: pd.Series([[] for _ in table.index], table.index, dtype=object) for name in COMPARED})
     compares = table["whole"] & ~table["explainer"].map(partial(given_at, question)).astype(bool)
     for _, rows in table[compares].groupby(list(keys[:-1]) or (lambda _: 0)):
@@ -242,8 +264,10 @@ def compared(
         numbers = rows.set_index("explainer")[list(names)].set_axis(VALUE, axis=1)
         mean_replicates = dict[str, np.ndarray]()
         for row in rows[list(keys)].itertuples(index=False, name=None):
-            if (resampled := replicates_of(cells[row])) is not None:
-                mean_replicates[row[-1]] = (scaled(cells[row], resampled) if scale else resampled).mean(axis=1)
+            group = groups[row]
+            if (resampled := stacked(cell_replicates[group])) is not None:
+                of_cells = {name: column[group] for name, column in scale_of.items()}
+                mean_replicates[row[-1]] = (scaled(of_cells, resampled) if scale else resampled).mean(axis=1)
         relations = ahead(numbers, mean_replicates, controls), within(numbers, mean_replicates) if scale else {}
         for name, by_key in zip(COMPARED, relations, strict=True):
             lists = [by_key.get(key, []) for key in rows["explainer"]]

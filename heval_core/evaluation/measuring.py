@@ -6,9 +6,10 @@ explainer after another. What headline and findings need of a regime stays in me
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 
 from heval_core.evaluation import cells, patterns
 from heval_core.evaluation.board.making import measures_of_boards
+from heval_core.evaluation.earlier import Earlier
 from heval_core.evaluation.findings import paper
 from heval_core.evaluation.scored import TOGETHER, Measurements, Regime, ScoredRegime, measured_metrics, regime_of
 from heval_core.evaluation.techniques import tables
@@ -41,6 +43,12 @@ _COLUMNS = (
 )
 
 
+# What is written of a regime: its rows, and metrics' values of instances.
+_ROWS = (
+    *("instance", "head_attention", "source", "head_need", "answer", "attribution", "context_attribution", "pattern"),
+    "pattern_chance",
+)
+_TABLES = (*_ROWS, "score")
 # Of instances the whole answers that are explained, and their first tokens.
 GivenAnswers = list[tuple[str, str]]
 
@@ -69,9 +77,30 @@ def _order(key: RegimeKey) -> tuple[str, str, str, tuple[int, ...]]:
     return key.model, key.dataset, key.technique, order(key.regime)
 
 
+class Left(NamedTuple):
+    """What is left of a regime for what is computed over several.
+
+    mirrored: for comparing it with its mirror; None if nothing was measured anew. paired: values for findings, over the
+    instances that all methods have scores of; whole: whether these are all.
+    """
+
+    values: list[cells.CellValue]
+    paired: list[cells.CellValue]
+    mirrored: cells.Mirrored | None = None
+    whole: bool = True
+
+
+class Part(NamedTuple):
+    """One regime that was evaluated elsewhere: its rows in a file, and what is left of it."""
+
+    path: Path
+    left: Left
+
+
 @dataclass
 class Measuring:
-    """Evaluates regimes and writes their rows. keep: see `publishing.publish`.
+    """Evaluates regimes and writes their rows. keep: see `publishing.publish`. earlier: what comes out the same is taken from
+    there.
 
     What is computed over all regimes together is made from what is left here. values: of all cells. paired: those for
     findings, over the instances that all methods have scores of.
@@ -81,23 +110,43 @@ class Measuring:
     store: ShardStore
     resamples: Mapping[str, Resamples]
     keep: bool
+    earlier: Earlier
     values: list[cells.CellValue] = field(default_factory=list)
     paired: list[cells.CellValue] = field(default_factory=list)
 
-    def insert(self, regimes: Sequence[Shards], ended: Callable[[Shards], None]) -> None:
-        """Evaluate regimes and write their rows. ended: is called after each regime."""
+    def insert(self, regimes: Sequence[Shards], ended: Callable[[Shards], None], parts: Iterator[Part] | None = None) -> None:
+        """Evaluate regimes and write their rows. ended: is called after each regime. parts: if others evaluate, of those that
+        are not taken over.
+        """
         for _, of_technique in groupby(regimes, key=lambda shards: _order(shards.key)[:3]):
             mirrored: list[cells.Mirrored] = []
             group = list(of_technique)
             tables.insert_answers(self.writer, self.store, [entry for shards in group for entry in shards.entries])
             for shards in group:
-                regime = self._insert(shards)
-                mirrored += [] if regime is None else [regime]
+                left = self.measure(shards) if parts is None or self.earlier.whole(shards.key) else self._taken(next(parts))
+                mirrored += [] if left.mirrored is None else [left.mirrored]
+                self.values += left.values
+                self.paired += left.paired
+                self.earlier.save(shards.key, self.writer.sizes(_TABLES), left.whole)
                 ended(shards)
             self.values += cells.swap_values(mirrored)
+        # The same order, whatever was measured anew.
+        numbers = {shards.key: number for number, shards in enumerate(regimes)}
+        self.values.sort(key=lambda value: (numbers[value.cell.of_regime], value.metric))
+        self.earlier.save_replicates(self.values)
 
-    def _insert(self, shards: Shards) -> cells.Mirrored | None:
-        """Return what is left of a regime for comparing it with its mirror; None if nothing is measured in it."""
+    def _taken(self, part: Part) -> Left:
+        self.writer.take_over(part.path, _TABLES)
+        return part.left
+
+    def measure(self, shards: Shards) -> Left:
+        """Evaluate a regime and write its rows."""
+        same = self.earlier.unchanged(shards.key)
+        if same is not None:
+            self.earlier.take_rows(shards.key, _ROWS)
+        if self.earlier.whole(shards.key):
+            self.earlier.take_rows(shards.key, ("score",))
+            return _left(self.earlier.values(shards.key, same or ()))
         writer, store, entries = self.writer, self.store, shards.entries
         instances = ShardRows(store, entries, kinds.INSTANCE, _COLUMNS)
         methods = ShardRows(store, entries, kinds.ATTRIBUTION)
@@ -106,17 +155,39 @@ class Measuring:
             set(methods.rows["instance_id"]),
             set(ShardRows(store, entries, kinds.SAMPLE).rows["fact_id"]),
         )
+        used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
+        if same is None:
+            self._insert_rows(entries, instances, rows)
+            self._insert_explained(entries, instances, used, methods)
+        # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
+        used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
+        if used.empty or methods.rows.empty:  # controls have scores where a method has
+            return Left([], [])
+        ids = list(used["instance_id"])
+        usual, towards_context = (writer.reader().scores_of(ids, towards) for towards in (False, True))
+        scored = ScoredRegime(usual, Measurements.of(_faithful(store, entries)), towards_context)
+        regime = regime_of(used, self.resamples[shards.key.dataset], writer.reader().sources_of(ids))
+        return self._measured(regime, scored, same or frozenset())
+
+    def _insert_rows(self, entries: Sequence[Entry], instances: ShardRows, rows: pd.DataFrame) -> None:
+        """Write what no explainer has a part in. rows: all, with the reasons why some are left out."""
+        writer, store = self.writer, self.store
         dropped = ((piece, pa.array(piece["dropped_because"], pa.string(), from_pandas=True)) for piece in _pieces(rows, 1))
         tables_of = (_with(_taken(instances, piece), "dropped_because", why) for piece, why in dropped)
         writer.insert_pieces("instance", kinds.INSTANCE.schema, tables_of)
         heads = (store.read(entry) for entry in entries if entry.kind == kinds.HEAD_ATTENTION.name)
         writer.insert_pieces("head_attention", kinds.HEAD_ATTENTION.schema, heads)
-        sources = _with_agreed(ShardRows(store, entries, kinds.SOURCE), instances)
-        writer.insert_frame("source", sources)
         for kind in (kinds.HEAD_NEED, kinds.ANSWER):
             shard_rows = ShardRows(store, entries, kind)
             writer.insert_arrow(kind.name, shard_rows.take(shard_rows.rows))
-        used = rows[rows["dropped_because"].isna()].reset_index(drop=True)
+
+    def _insert_explained(
+        self, entries: Sequence[Entry], instances: ShardRows, used: pd.DataFrame, methods: ShardRows
+    ) -> None:
+        """Write sources, scores with those of controls, and what lies on top. used: the instances that are explained."""
+        writer, store = self.writer, self.store
+        sources = _with_agreed(ShardRows(store, entries, kinds.SOURCE), instances)
+        writer.insert_frame("source", sources)
         on_top: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
 
         def attributions() -> Iterator[pa.Table]:
@@ -130,35 +201,41 @@ class Measuring:
         writer.insert_pieces("context_attribution", kinds.ATTRIBUTION.schema, (rows for _, rows in others))
         for table, pieces in zip(("pattern", "pattern_chance"), zip(*on_top, strict=True), strict=False):
             writer.insert(table, [row for piece in pieces for row in piece])
-        # Agents may have answered without the document: that is explained, but metrics would ask where its tokens rank.
-        used = used[used["document_starts"].map(len) == used["document_kinds"].map(len)].reset_index(drop=True)
-        if used.empty or methods.rows.empty:  # controls have scores where a method has
-            return None
-        ids = list(used["instance_id"])
-        usual, towards_context = (writer.reader().scores_of(ids, towards) for towards in (False, True))
-        scored = ScoredRegime(usual, Measurements.of(_faithful(store, entries)), towards_context)
-        regime = regime_of(used, self.resamples[shards.key.dataset], writer.reader().sources_of(ids))
-        return self._measured(regime, scored)
 
-    def _measured(self, regime: Regime, scored: ScoredRegime) -> cells.Mirrored:
+    def _measured(self, regime: Regime, scored: ScoredRegime, same: Collection[str]) -> Left:
+        """Compute metrics' values and write those of instances. same: the metrics whose values are taken over."""
         cache = ValueCache(self.store.folder, regime.key, paper.WANTED, self.keep)
-        evaluated, mirrored = cells.evaluate_all(regime, scored, cache=cache, wanted=_wanted())
-        cache.save()
-        if evaluated.scores:
-            self.writer.insert_arrow("score", pa.concat_tables(evaluated.scores).combine_chunks())
-        self.values += evaluated.values
-        self.paired += [value for value in _paired(regime, scored, evaluated) if value.name in paper.WANTED]
-        return mirrored
+        computed = [metric for key, metric in catalogue.plugins("metric").items() if key not in same]
+        evaluated, mirrored = cells.evaluate_all(regime, scored, metrics=computed, cache=cache, wanted=_wanted())
+        cache.save(whole=not same)
+        taken = {key: [self.earlier.score_rows(regime.key, key)] for key in same}
+        score_rows = [table for _, of_metric in sorted((evaluated.scores | taken).items()) for table in of_metric]
+        if score_rows:
+            self.writer.insert_arrow("score", pa.concat_tables(score_rows, promote_options="permissive").combine_chunks())
+        left = _left([*self.earlier.values(regime.key, same), *evaluated.values] if same else evaluated.values)
+        present = sorted({*scored.attributions.rows["explainer"]} & {*paper.METHODS})
+        shared = scored.common(regime, present)
+        if shared is regime:
+            return left._replace(mirrored=mirrored)
+        return left._replace(mirrored=mirrored, whole=False, paired=_paired(shared, scored, present))
+
+
+def _left(values: list[cells.CellValue]) -> Left:
+    return Left(values, [value for value in values if value.name in paper.WANTED])
 
 
 def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
     """Read what the batch job measured, for `Measurements.of`: replacements are parts, and their mean is the part `all`."""
-    by, keys, frames = ["instance_id", "explainer"], list(measured_metrics()), list[pd.DataFrame]()
+    by, frames = ["instance_id", "explainer"], list[pd.DataFrame]()
+    keys = [key for key in measured_metrics() if key in kinds.FAITHFULNESS.schema.names]
     for suffix, kind in (("", kinds.FAITHFULNESS), (PROTECTED, kinds.FAITHFULNESS_PROTECTED)):
         rows = ShardRows(store, entries, kind, keys).rows.rename(columns={"replacement": "part"})
         means = rows.groupby(by, sort=False)[keys].mean().reset_index().assign(part="all")
         frames += [frame.assign(part=frame["part"].astype(str) + suffix)[[*by, "part", *keys]] for frame in (rows, means)]
-    return pd.concat([frame for frame in frames if len(frame)] or frames[:1])
+    faithful = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
+    # Both have a part `all`.
+    under_shuffled = ShardRows(store, entries, kinds.RANDOMISED, [kinds.RANDOMISED.name]).rows.drop(columns=["shard", "row"])
+    return faithful.merge(under_shuffled, on=[*by, "part"], how="outer") if len(under_shuffled) else faithful
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:
@@ -269,13 +346,10 @@ def _wanted() -> frozenset[tuple[str, str, int]]:
     }
 
 
-def _paired(whole: Regime, scored: ScoredRegime, evaluated: cells.Evaluated) -> list[cells.CellValue]:
-    """Return the values for findings. If a method lacks scores for some instances, all are measured on the others."""
-    present = sorted({*scored.attributions.rows["explainer"]} & {*paper.METHODS})
-    regime = scored.common(whole, present)
-    if regime is whole:
-        return evaluated.values
-    if not len(regime.ids):
+def _paired(shared: Regime, scored: ScoredRegime, methods: Sequence[str]) -> list[cells.CellValue]:
+    """Return the values for findings of methods that lack scores for some instances, measured on the others."""
+    if not len(shared.ids):
         return []
     plugins = [plugin for key, plugin in catalogue.plugins("metric").items() if key in paper.METRICS]
-    return cells.evaluate(regime, scored.cells(regime, present), plugins, (paper.K,), wanted=_wanted()).values
+    values = cells.evaluate(shared, scored.cells(shared, methods), plugins, (paper.K,), wanted=_wanted()).values
+    return [value for value in values if value.name in paper.WANTED]

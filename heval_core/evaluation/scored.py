@@ -237,7 +237,7 @@ def measured_of(regime: Regime, explainer: str, measured: Measurements) -> dict[
         (metric, part): MeasuredValues(
             values[metric, part, explainer][positions], values.get((metric, part, "random"), nothing)[positions]
         )
-        for part in MeasuredMetric.parts
-        for metric in measured_metrics()
-        if (metric, part, explainer) in values
+        for part in dict.fromkeys(part for plugin in measured_metrics().values() for part in plugin.parts)
+        for metric, plugin in measured_metrics().items()
+        if part in plugin.parts and (metric, part, explainer) in values
     }

@@ -3,7 +3,7 @@
 The key of a value is a hash of all that it depends on: features, labels, splits, the metric's settings, the code that computes
 it, and the libraries that this calls. Comments, docstrings, a metric's title and the path of a file do not change the key.
 Nothing else reads the saved values. They may be deleted at any time; publishing then takes longer.
-The folder `evaluated/` beside a store's shards has one Parquet file for each model, dataset, regime and technique.
+The folder `evaluated/` beside a store's shards has one Parquet file for each model.
 """
 
 import functools
@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from filelock import FileLock
 
 from heval_core import metrics
 from heval_core.evaluation.evaluator import computing
@@ -33,6 +35,7 @@ _NUMBERS, _PAIRS = ("value", "chance", "best", "p", "bound", "chance_se"), ("siz
 _SCALARS = ("part", "unavailable", "counted", *_NUMBERS)
 _SCHEMA = pa.schema(
     [
+        ("regime", pa.string()),
         ("key", pa.string()),
         ("part", pa.string()),
         ("unavailable", pa.string()),
@@ -65,15 +68,15 @@ class ValueCache:
     """
 
     def __init__(self, folder: Path, regime: RegimeKey, needed: Collection[tuple[str, str, int]], writable: bool = True):
-        name = "-".join("".join(c if c.isalnum() or c in "-_." else "_" for c in part) for part in regime)
+        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in regime.model)
         self._path, self._writable = folder / FOLDER / f"{name}.parquet", writable
+        self._regime = "|".join(regime)
         self._needed = needed
         self._known: dict[str, list[dict[str, Any]]] = {}
         self._used: set[str] = set()
         self.missed = 0
-        if self._path.is_file():
-            for row in _read(self._path):
-                self._known.setdefault(row["key"], []).append(row)
+        for row in _read(self._path, pc.field("regime") == self._regime).to_pylist():
+            self._known.setdefault(row.pop("key"), []).append(row)
 
     def of_all(self, metric: LearnedMetric, ks: Sequence[int], data: Sequence[Labelled]) -> list[list[Value]]:
         """Compute like the metric's `of_all`, with the k of each; saved values are not computed again."""
@@ -87,38 +90,46 @@ class ValueCache:
         computed = metric.of_all([data[slot] for slot in missing]) if missing else []
         for slot, values in zip(missing, computed, strict=True):
             needed = ((metric.key, value.part, ks[slot]) in self._needed for value in values)
-            self._known[keys[slot]] = [_row(keys[slot], value, whole) for value, whole in zip(values, needed, strict=True)]
+            self._known[keys[slot]] = [_row(value, whole) for value, whole in zip(values, needed, strict=True)]
         self._used.update(keys)
         return [[_estimate(row) for row in self._known[key]] for key in keys]
 
-    def save(self) -> None:
-        """Save the values that were requested since opening, and no others."""
+    def save(self, whole: bool = True) -> None:
+        """Save the values that were requested since opening, and no others of this regime. whole: whether all metrics were
+        computed; if not, values that others saved stay too.
+        """
         if not (self._writable and self.missed):
             return
-        rows = [row for key in sorted(self._used) for row in self._known[key]]
+        rows = [
+            row | {"key": key, "regime": self._regime}
+            for key in sorted(self._used if whole else self._known)
+            for row in self._known[key]
+        ]
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
+        # Processes that evaluate other regimes of the model write this file too.
         try:
             self._path.parent.mkdir(exist_ok=True)
-            pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), temporary, compression="zstd", compression_level=15)
-            os.replace(temporary, self._path)
+            with FileLock(self._path.with_suffix(".lock")):
+                others = _read(self._path, pc.field("regime") != self._regime)
+                table = pa.concat_tables([others, pa.Table.from_pylist(rows, _SCHEMA)])
+                pq.write_table(table, temporary, compression="zstd", compression_level=15)
+                os.replace(temporary, self._path)
         except OSError:
             temporary.unlink(missing_ok=True)  # the values are computed again the next time
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(path: Path, chosen: pc.Expression) -> pa.Table:
     try:
-        rows: list[dict[str, Any]] = pq.read_table(path, schema=_SCHEMA).to_pylist()
+        return pq.read_table(path, schema=_SCHEMA, filters=chosen)
     except (OSError, pa.ArrowException):
-        return []  # damaged, or of another version: its values are computed again
-    return rows
+        return _SCHEMA.empty_table()  # none yet, damaged, or of another version: its values are computed again
 
 
-def _row(key: str, estimate: Value, whole: bool) -> dict[str, Any]:
+def _row(estimate: Value, whole: bool) -> dict[str, Any]:
     error = estimate.error or Error(np.nan, np.nan, np.array([]))
     return {
         **{name: getattr(estimate, name) for name in _SCALARS},
         **{name: json.dumps(getattr(estimate, name)) for name in _PAIRS},
-        "key": key,
         "se": error.se,
         "df": error.df,
         "deviations": error.deviations if whole else [],

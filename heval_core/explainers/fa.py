@@ -39,6 +39,7 @@ class FeatureAblation(Base):
     title = "Feature ablation"
     family = "perturbation"
     default = True
+    padded = True
     order = 2
     choices = (("target", "target", TARGETS),)
     reference = "Sun et al. 2025, eq. 7 (arXiv 2510.02629)"

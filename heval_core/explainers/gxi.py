@@ -20,6 +20,7 @@ class GradientTimesInput(Base):
     key = "gxi"
     title = "Gradient x input"
     family = "gradient"
+    padded = True
     needs = ("gradients",)
     answers = "sentence"
     order = 5
@@ -30,7 +31,7 @@ class GradientTimesInput(Base):
         return Cost(2, 2 * tokens)
 
     def scored(self, clean: CleanPass, targets: Sequence[Target]) -> Any:
-        return clean.lm.gradients.times_input(clean.ids, targets)
+        return clean.lm.gradients.times_input(clean.ids, targets, ends=clean.ends)
 
 
 PLUGIN = GradientTimesInput()

@@ -9,7 +9,7 @@ embedding layer, `method="riemann_right"`, with a forward that computes the last
 Departure: the baseline token is fa's, the word "and" and not the pad (`baseline=pad` is the paper's). Tokens that are never
 ranked (a BOS, a chat template, solved examples) stay as they are, so that no share of the change is theirs. captum's own
 default is Gauss-Legendre: option `method`, any of captum's. Option `baseline`: as fa's.
-Cost: m forward and backward passes over the ranked tokens and what follows; prompts of equal length run as one batch.
+Cost: m forward and backward passes over the ranked tokens and what follows; prompts of one clean pass run as one batch.
 `completeness_gap` = |sum phi - (f(x) - f(x'))| / |f(x) - f(x')| is stored with the scores.
 """
 
@@ -35,6 +35,7 @@ class IntegratedGradients(Base):
     title = "Integrated gradients"
     family = "gradient"
     default = True
+    padded = True
     needs = ("gradients",)
     answers = "sentence"
     order = 3
@@ -62,9 +63,10 @@ class IntegratedGradients(Base):
         baseline, baselines = lm.baseline(self.baseline), clean.ids.clone()
         for row, prompt in zip(baselines, clean.prompts, strict=True):
             row[prompt.ranked.start : prompt.ranked.stop] = baseline
-        scores = lm.gradients.integrated(clean.ids, baselines, targets, self.steps, self.method, clean.prefix).cpu().numpy()
+        how = self.steps, self.method, clean.prefix, clean.ends
+        scores = lm.gradients.integrated(clean.ids, baselines, targets, *how).cpu().numpy()
         with torch.no_grad():
-            at_baseline = lm.forward.checked(lm.forward.logits_at(baselines, positions_of(targets)))
+            at_baseline = lm.forward.checked(lm.forward.logits_at(baselines, positions_of(targets), clean.ends))
         change = (values(clean.logits_of(targets), targets) - values(at_baseline, targets)).tolist()
         gaps = [_gap(float(row.sum()), rise) for row, rise in zip(scores, change, strict=True)]
         return scores, [{"details": (("completeness_gap", gap), ("baseline_id", float(baseline)))} for gap in gaps]

@@ -68,7 +68,7 @@ def explain(
         explainers: keys, with options (`"fa(target=prob)"`); by default the batch job's.
         context_answer: each document's answer, which tells where the model's came from.
         memory_answer: what the model is taken to remember; by default it is asked without context.
-        target: `answer` explains the answer given, `context` the first document's.
+        target: `answer` explains the answer given, `context` the first document's, `named` the likeliest named one.
         match: the group is decided by the answer's first token (`first`), by its text (`text`), or within it (`within`).
         template: `chat` (the tokenizer's), or a layout with {documents} and {question}; by default the model's own.
         device, dtype: where and in which precision a model is loaded; for one that is loaded already they stay `auto`.

@@ -54,7 +54,7 @@ def check_options(
     from heval_core.lm.loading import DTYPES
 
     one_of("match", match, MATCHES)
-    one_of("target", target, TARGETS)
+    one_of("target", target, (*TARGETS, "named"))
     one_of("dtype", dtype, ("auto", *DTYPES))
     if generate is not None and answer is not None:
         raise HEvalError(

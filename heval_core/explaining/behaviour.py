@@ -319,6 +319,15 @@ def answer_target(logits: torch.Tensor, behaviour: Behaviour) -> Target:
     return Target.next_token(answer, second, "runner-up token")
 
 
+def among_named(behaviour: Behaviour) -> Behaviour:
+    """Return what the model would answer if its answer had to be a candidate: the likeliest, where it gave none of them."""
+    if behaviour.group != "other" or not behaviour.candidates:
+        return behaviour
+    one = max(behaviour.candidates, key=lambda candidate: candidate.logit)
+    named = replace(behaviour, group=one.group, first_group=one.group, text_group=None, answer_text=None)
+    return replace(named, token_id=one.token_id, text=one.text, probability=one.probability)
+
+
 def context_target(behaviour: Behaviour) -> Target | None:
     """Return the first document's answer with its competitor as the foil, whatever the model answered; None if one is unknown.
 

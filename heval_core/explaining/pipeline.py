@@ -1,19 +1,20 @@
 """Read this first: from a prompt to scores.
 
-A prompt is `Prepared`: tokenised, with the answers that it may get. Prompts of equal length are answered in one clean pass
-(`answer`), and each explainer scores that pass (`explain`). The batch job does so with instances (`prepare`), and
-`explain_request` with one prompt, so that a prompt gets the same scores in the batch, on the command line and in the sidebar.
+A prompt is `Prepared`: tokenised, with the answers that it may get. Prompts of equal length (on a GPU: of similar length) are
+answered in one clean pass (`answer`), and each explainer scores that pass (`explain`). The batch job does so with instances
+(`prepare`), and `explain_request` with one prompt, so that a prompt gets the same scores in the batch, on the command line and
+in the sidebar.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 
 from heval_core.explaining.behaviour import (
     Greedy,
     Memory,
     Named,
+    among_named,
     answer_target,
     answers_a_compared_group,
     check_documents,
@@ -58,7 +59,10 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Prepared instances of equal length after the model has answered them, in one clean pass that explainers share."""
+    """Prepared instances after the model has answered them, in one clean pass that explainers share.
+
+    Some may be shorter than others (`CleanPass.of_equal_length`).
+    """
 
     clean: CleanPass
     prepared: tuple[Prepared, ...]
@@ -103,12 +107,14 @@ def going_on(lm: LanguageModel, prepared: Sequence[Prepared]) -> list[Prepared]:
 
 
 def answer(lm: LanguageModel, prepared: Sequence[Prepared], match: str = "first") -> Answered:
-    """Answer instances of equal length, none of them dropped, in one pass. Raises HEvalError where logits are not finite.
+    """Answer instances, none of them dropped, in one pass, in which shorter ones are padded behind. Raises HEvalError where
+    logits are not finite.
 
     match: what decides an answer's group, one of MATCHES; `text` generates some more tokens, for all prompts together;
     `within` needs instances that `going_on` gives.
     """
-    clean, names = CleanPass(lm, [instance.prompt for instance in prepared]), [instance.names for instance in prepared]
+    clean = CleanPass(lm, [instance.prompt for instance in prepared], padded=True)
+    names = [instance.names for instance in prepared]
     answers = greedy_answers(lm, clean, names) if match == "text" else [instance.said for instance in prepared]
     memory_answers = [instance.memory_answer for instance in prepared]
     behaviours = tuple(observe(lm, *each) for each in zip(clean.logits, names, memory_answers, answers, strict=True))
@@ -123,7 +129,8 @@ def explain(answered: Answered, explainer: Method) -> list[Attribution]:
     ranked.
     """
     require(answered.clean.lm, explainer.needs)
-    attributions = explainer.explain(answered.clean, answered.targets)
+    parts = [answered] if getattr(explainer, "padded", False) else of_equal_length(answered)
+    attributions = [attribution for part in parts for attribution in explainer.explain(part.clean, part.targets)]
     for prepared, attribution in zip(answered.prepared, attributions, strict=True):
         label = f"Instance {prepared.instance.id}" if prepared.instance.id else "The prompt"
         check(attribution.scores, f"{label}, explainer {explainer.key}")
@@ -152,7 +159,7 @@ def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
     """
     if len(chosen) == answered.clean.size:
         return answered
-    clean = CleanPass(answered.clean.lm, [answered.clean.prompts[index] for index in chosen])
+    clean = CleanPass(answered.clean.lm, [answered.clean.prompts[index] for index in chosen], padded=True)
     return Answered(
         clean,
         tuple(answered.prepared[index] for index in chosen),
@@ -161,19 +168,35 @@ def part_of(answered: Answered, chosen: Sequence[int]) -> Answered:
     )
 
 
+def of_equal_length(answered: Answered) -> list[Answered]:
+    """Return the instances of each length of a pass, in their order; nothing is computed again."""
+    parts, start = list[Answered](), 0
+    for clean in answered.clean.of_equal_length:
+        part = slice(start, start + clean.size)
+        start = part.stop
+        parts.append(Answered(clean, answered.prepared[part], answered.behaviours[part], answered.targets[part]))
+    return parts
+
+
 def in_batches(
     lm: LanguageModel,
     prepared: Iterable[Prepared],
     work: Callable[[list[Prepared]], None],
     failed: Callable[[Prepared, Exception], None] = raised,
 ) -> None:
-    """Do `work` on batches of instances of equal length, the shortest first; see `Budget.in_batches`."""
+    """Do `work` on batches of instances of equal length, or where padding pays of similar length (`Forward.padding`), the
+    shortest first; see `Budget.in_batches`.
+    """
 
     def length(instance: Prepared) -> int:
         return len(instance.prompt.ids)
 
-    for tokens, alike in groupby(sorted(prepared, key=length), length):
-        lm.budget.in_batches(list(alike), tokens, work, failed)
+    waiting = sorted(prepared, key=length)
+    while waiting:
+        longest = length(waiting[0]) * (1 + lm.forward.padding)
+        alike = [instance for instance in waiting if length(instance) <= longest]
+        lm.budget.in_batches(alike, length(alike[-1]), work, failed)
+        waiting = waiting[len(alike) :]
 
 
 @dataclass(frozen=True)
@@ -194,7 +217,9 @@ class Request:
 @dataclass(frozen=True)
 class ExplainedRequest:
     """A request with the model's answer and the requested explainers' attributions. target: what was explained, one of
-    TARGETS; target_text: its first token. attributions: by explainer. refused: each explainer without one, and why."""
+    TARGETS; target_text: its first token. attributions: by explainer. refused: each explainer without one, and why. by_itself:
+    what the model writes, where that is no candidate and one is explained.
+    """
 
     model: str
     prompt: TokenisedPrompt
@@ -205,6 +230,7 @@ class ExplainedRequest:
     foil: str
     attributions: dict[str, Attribution]
     refused: dict[str, str]
+    by_itself: str = ""
 
 
 def explain_request(
@@ -217,7 +243,8 @@ def explain_request(
 ) -> ExplainedRequest:
     """Explain a prompt of one's own by the same code path as the batch.
 
-    match: see `answer`. target: `answer` explains the answer given, `context` the first document's against its competitor.
+    match: see `answer`. target: `answer` explains the answer given, `context` the first document's against its competitor,
+    `named` the answer given where it is a candidate, else the likeliest of them (`among_named`).
     say: called with an explainer's key before it begins.
     An explainer that cannot explain it, such as one that needs what the model lacks, is named with its reason in `refused`.
     Raises HEvalError if none of them can; for an empty or too long prompt, a context answer that its document does not
@@ -228,28 +255,42 @@ def explain_request(
     if refused and not able:
         raise _all_refused(refused)
     prompt, memory = _begun(lm, request, answers), _memory(lm, request)
+    memory = Memory("", ()) if target == "named" and not request.memory_answer else memory  # nobody has named it
     memory_answer = request.memory_answer
     names = _named(lm, answers, memory if memory.text else None, match, bool(memory_answer))
     prepared = [Prepared(Instance("", "", "", "", "", "", request.question, "", ()), prompt, memory.text, names)]
     prepared = going_on(lm, prepared) if match == "within" else prepared
     length = len(prepared[0].prompt.ids)
     answered = lm.budget.within(length, lambda: answer(lm, prepared, match))
-    (behaviour,) = answered.behaviours
-    explained = context_target(behaviour) if target == "context" else answered.targets[0]
+    (given,), logits = answered.behaviours, answered.clean.logits[0]
+    behaviour = among_named(given) if target == "named" else given
+    explained = context_target(behaviour) if target == "context" else answer_target(logits, behaviour)
     if explained is None:
         raise HEvalError(missing_target(behaviour, answers))
-    answered = replace(answered, targets=(explained,))
-    attributions = dict[str, Attribution]()
-    for explainer in able:
+    answered = replace(answered, behaviours=(behaviour,), targets=(explained,))
+    attributions = _attributions(answered, able, refused, say)
+    if refused and not attributions:
+        raise _all_refused(refused)
+    by_itself = given.text if behaviour is not given else ""
+    text, foil = lm.decode(explained.ids), f"{lm.decode(explained.foils).strip()} ({explained.foil_kind})"
+    return ExplainedRequest(
+        lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, attributions, refused, by_itself
+    )
+
+
+def _attributions(
+    answered: Answered, explainers: Iterable[Method], refused: dict[str, str], say: Callable[[str], None]
+) -> dict[str, Attribution]:
+    """Return by explainer what it says of one prompt. refused: those that cannot are noted there."""
+    lm, attributions = answered.clean.lm, dict[str, Attribution]()
+    for explainer in explainers:
         say(explainer.key)
         try:
+            length = len(answered.prepared[0].prompt.ids)
             (attributions[explainer.key],) = lm.budget.within(length, partial(explain, answered, explainer))
         except HEvalError as error:
             refused[explainer.key] = str(error)
-    if refused and not attributions:
-        raise _all_refused(refused)
-    text, foil = lm.decode(explained.ids), f"{lm.decode(explained.foils).strip()} ({explained.foil_kind})"
-    return ExplainedRequest(lm.key, prepared[0].prompt, behaviour, answers, target, text, foil, attributions, refused)
+    return attributions
 
 
 def _begun(lm: LanguageModel, request: Request, answers: tuple[str | None, ...]) -> TokenisedPrompt:
@@ -340,8 +381,8 @@ def missing_target(behaviour: Behaviour, answers: tuple[str | None, ...]) -> str
 
 
 _OF_ONE_DOCUMENT, _OF_SEVERAL_DOCUMENTS = (
-    "--target context explains the document's answer against the memory answer: give --context and --context-answer, and "
-    "--memory-answer if the model remembers nothing or the same answer.",
-    "--target context explains the first document's answer against another one's: give --context-answer for the first "
-    "document and one more.",
+    "The document's answer is explained against the memory answer: name the document's answer (--context-answer), and "
+    "memory's (--memory-answer) if the model remembers nothing or the same answer.",
+    "The first document's answer is explained against another document's: name the answers of the first document and of one "
+    "more (--context-answer, once for each).",
 )

@@ -39,7 +39,8 @@ def explained_word(
     instance = _instance(explained, request.question, lm.revision)
     heads = [one.head_scores for one in explained.attributions.values() if one.head_scores is not None]
     layers = len(heads[0]) if heads else 1
-    return WordAnswer(instance, attributions, explained.refused, explained.target_text, explained.foil, layers)
+    by_itself = explained.by_itself
+    return WordAnswer(instance, attributions, explained.refused, explained.target_text, explained.foil, layers, by_itself)
 
 
 def _instance(explained: ExplainedRequest, question: str, revision: str) -> StoredInstance:

@@ -14,7 +14,7 @@ from heval_core.evaluation.comparisons import against, tally
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot, axis_over
 from heval_core.figures.front import Front, PlottedPoint, Ticks, ends
-from heval_core.figures.measures import GIVEN, NOT_RANKED, SCALED, given_sentence
+from heval_core.figures.measures import ARROWS, GIVEN, NOT_RANKED, SCALED, given_sentence
 from heval_core.figures.palette import colour
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
 from heval_core.present.drawing import Scale
@@ -95,7 +95,7 @@ def _figure(
         mean += GIVEN if mean != MISSING and board.given(explainer.key) else ""
         rows.append(replace(row, rank=ranks.get(explainer.key, ""), mean=mean, best=best) if ranked else row)
     panels = [_panel(board, *of_panel, ticks=not compact) for of_panel in titled_columns]
-    legend = [("dot", "mean, 95 % interval"), *([("cell", "one model")] if len(board.models) > 1 else [])]
+    legend = [("dot", "mean, 95 % interval"), dots.BOLD, *([("cell", "one model")] if len(board.models) > 1 else [])]
     if any("–" in row.rank for row in rows):
         legend.append(("rank", "same rank: the first is not ahead of the others (paired, Holm)"))
     if any(slot.text.endswith(GIVEN) for panel in panels for slot in panel.slots):
@@ -133,7 +133,7 @@ def _slot(key: str, title: str, column: BoardColumn, mean: Fields | None, single
         return Dot(row["value"], about, (key, column.key, model), low, high)
 
     rows = single[single["explainer"] == key].to_dict("records")
-    cells = tuple(dot(row, row["model"], row["model"]) for row in rows)
+    cells = tuple(dot(row, model_title(row["model"]), row["model"]) for row in rows)
     return Slot((dot(mean, column.title, ALL, mean["low"], mean["high"]),), cells, number(mean["value"]) + mark, best)
 
 
@@ -167,7 +167,7 @@ def pair_figure(pairs: pd.DataFrame, names: Names) -> DotFigure:
 def _difference(row: Fields, names: Names) -> Slot:
     ahead = row["first"] if row["difference"] > 0 else row["second"]
     about = (
-        f"{names.explainer(row['first'])} against {names.explainer(row['second'])} · {row['model']}",
+        f"{names.explainer(row['first'])} against {names.explainer(row['second'])} · {model_title(row['model'])}",
         f"{interval_of(row, of=_DIFFERENCE, signed=True)}, p (Holm) {number(row['p_holm'], P)}",
     )
     id = (row["first"], row["second"], row["model"], row["dataset"], row["column"])
@@ -200,7 +200,7 @@ def front_figure(board: Board) -> Front | None:
         f"{about}{'; '.join(descriptions)}.",
         [_point(row, board) for row in rows.to_dict("records")],
         x,
-        Ticks("", scale.least, scale.most, [(value, short(value)) for value in scale.ticks()]),
+        Ticks("mean of the questions →", scale.least, scale.most, [(value, short(value)) for value in scale.ticks()]),
         level=[] if level is None else [(end, float(level["value"])) for end in (x.low, x.high)],
         along="" if level is None else f"{board.titles[level['explainer']]}, control",
         column=True,
@@ -320,7 +320,8 @@ def _of_column(board: Board, column: BoardColumn) -> _Part:
         lacking, why = "*" if row["reason"] else "", {"unavailable": row["reason"]}
         lacking += GIVEN if column.measure.given(row["explainer"]) else ""
         cells[row["explainer"]] = number_cell(row | why, mark=lacking, why=about, best=row["explainer"] in best)
-    return Head(column.title if column.scaled else f"{column.title}, {column.measure.shown_unit}", hint), cells
+    unit = "" if column.scaled else f", {column.measure.shown_unit}{ARROWS[column.measure.best]}"
+    return Head(f"{column.title}{unit}", hint), cells
 
 
 def _quality(board: Board) -> _Part:

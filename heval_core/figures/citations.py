@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from heval_core.evaluation.ranking import Ranking, ranking
+from heval_core.evaluation.ranking import Ranking, ranking, sentences, who
 from heval_core.figures import dots
 from heval_core.figures.dots import Dot, DotFigure, Panel, Slot
 from heval_core.figures.palette import annotator_colour
+from heval_core.present.html import plain
 from heval_core.present.names import PEOPLE, TRUTH, Names
-from heval_core.present.numbers import VALUE, interval_of, number
+from heval_core.present.numbers import VALUE, interval, interval_of, number
 from heval_core.present.table import IN_BOLD, Fields, Head, Row, Table, TableCell, counted, crossed, number_cell, reason
 from heval_core.records.vocabulary import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS
 from heval_core.records.vocabulary import counted as so_many
@@ -200,3 +201,47 @@ def with_chance(row: Fields | None, best: bool = False) -> TableCell:
     """Return a number with its interval, and its chance where it has one. best: whether it is bold."""
     chance = None if row is None or pd.isna(row["chance"]) else float(row["chance"])
     return number_cell(row, chance=chance, best=best)
+
+
+# How a measure is called in the answer.
+_SHORT = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": "recall"}
+
+
+def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
+    """Say which reader is best, and how well it puts back what each writer cited; or that none is better than a control.
+
+    cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
+    """
+    known = answered(cells[cells["writer"].isin(writers)], measure, [masking]).dropna(subset=["value"])
+    ranked = {writer: ranks for writer, ranks in rankings(known, names).items() if ranks.methods}
+    if not ranked:
+        return "No annotator has answered here yet, so nothing can be said."
+    best = {
+        writer: who(ranks.best, lambda key: f"**{plain(names.annotator(key))}**", "reader") for writer, ranks in ranked.items()
+    }
+    shared = len({frozenset(ranks.best) for ranks in ranked.values()}) == 1
+    rows, better = known.set_index(["writer", "annotator"]), False
+    clauses = list[str]()
+    for writer, ranks in ranked.items():
+        row, ahead = rows.loc[(writer, ranks.best[0])], [key for key in ranks.controls if names.control(key)]
+        value = interval(row["value"], row["low"], row["high"]).replace("[", r"\[").replace("]", r"\]")
+        guessing = "" if pd.isna(row["chance"]) else f"guessing {number(row['chance'])}"
+        beside = f" ({guessing})" if guessing else ""
+        by = best[writer] if len(ranks.best) == 1 else f"the highest of {best[writer]}"
+        if ahead:
+            control = f"the control {plain(names.annotator(ahead[0]))} ({number(rows.loc[(writer, ahead[0])]['value'])})"
+            clause = f"no reader does better than {control}; {by} has {_SHORT.get(measure, 'a share of')} {value}{beside}"
+        elif guessing and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
+            clause = f"{by} is no better than guessing ({value}, {guessing})"
+        else:
+            better, clause = (
+                True,
+                f"{_SHORT.get(measure, 'share')} {value}{beside}" + ("" if shared else f", by {best[writer]}"),
+            )
+        if rivals := [key for key in ranks.controls if not names.control(key)]:
+            does = "does better than" if rivals[0] in ranks.better else "is not told apart from"
+            does, rival = f"{does} {'that reader' if ahead else 'it'}", rows.loc[(writer, rivals[0])]["value"]
+            clause += f"; but the explainer {plain(names.annotator(rivals[0]))} {does} ({number(rival)})"
+        clauses.append(f"on explanations by **{plain(writer)}**: {clause}")
+    # Who only guesses, or is not ahead of a control, is not best.
+    return sentences([*([f"best reader: {next(iter(best.values()))}"] if shared and better else []), *clauses])

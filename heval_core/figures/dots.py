@@ -21,6 +21,10 @@ _LOWEST = -0.4
 _FURTHEST = 0.5
 
 
+# What a bold number says, in a legend: see `evaluation.ranking`.
+BOLD = ("bold", "not shown to be below the highest method")
+
+
 @dataclass(frozen=True)
 class Dot:
     """A number on the axis. title: what is said of it. id: what a click on it is of. sign: stands in it. hue: its own."""
@@ -107,8 +111,10 @@ class DotFigure:
     def signs(self) -> list[tuple[str, str]]:
         """The whole legend."""
         missing = any(slot.missing for panel in self.panels for slot in panel.slots)
+        best = any(slot.best for panel in self.panels for slot in panel.slots)
+        legend = [item for item in self.legend if best or item != BOLD]
         controls = [("control", "control")] if any(row.control for row in self.rows) else []
-        return [*self.legend, *controls, *([("missing", "not available")] if missing else [])] if self.legend else []
+        return [*legend, *controls, *([("missing", "not available")] if missing else [])] if self.legend else []
 
     @cached_property
     def lines(self) -> list[tuple[DotRow, float, float]]:

@@ -28,7 +28,8 @@ _CONTROL, _MISSING = Mark("diamond", "control", size=5.5), Mark("circle", "missi
 
 def as_drawing(figure: DotFigure) -> Drawing:
     """Draw the panels, a few to a line."""
-    side, count = figure.side + 8, math.ceil(len(figure.panels) / math.ceil(max(len(figure.panels), 1) / PER_LINE))
+    # As a file a figure may be drawn with wider letters than the page has.
+    side, count = figure.side + 28, math.ceil(len(figure.panels) / math.ceil(max(len(figure.panels), 1) / PER_LINE))
     wide = min(WIDEST, (WIDTH - side) / max(count, 1) - BETWEEN)
     drawing = Drawing(side + count * (wide + BETWEEN), 0, figure.title)
     top = _legend_lines(drawing, figure)
@@ -304,6 +305,7 @@ _SIGNS = {
     "control": (18, {8: [_CONTROL]}),
     "missing": (20, {8: [_MISSING]}),
     "chance": (14, {8: [Mark("line", "chance", 0, -8, 0, 8)]}),
+    "bold": (32, {14: [Mark("text", "strong", 0, 5, text="0.9", anchor="middle")]}),
     "given": (14, {8: [Mark("text", "faint", 0, 5, text="†", anchor="middle")]}),
 }
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from heval_core.figures.dots_drawn import shaped
 from heval_core.present.drawing import Drawing, Mark, Scale
 
@@ -118,29 +120,24 @@ def as_drawing(front: Front, width: float = WIDTH, height: float = HEIGHT) -> Dr
 
 
 def _in_column(drawing: Drawing, labels: Sequence[Label], right: float, y: Scale) -> dict[Label, tuple[float, float]]:
-    """Place names one below the other, each as near to its point's height as the others let it, with a line to its point.
+    """Place names one below the other, as near to the heights of points as the others let them, with a line to each point.
 
-    right: where the axes end. Names stand in the order in which their lines pass the points furthest right: they do not cross.
+    right: where the axes end. Lines do not cross: two that cross would be shorter in all if they swapped their ends.
     """
-    left, furthest = right + _COLUMN, max((label.x for label in labels), default=right)
-    tops = {label: label.y for label in labels}
+    from scipy.optimize import linear_sum_assignment  # which takes long to import
 
-    def passing(label: Label) -> tuple[float, float]:
-        return label.y + (tops[label] - label.y) * (furthest - label.x) / (left - label.x), -label.x
-
-    for _ in range(3):
-        ordered = sorted(labels, key=passing)
-        tops = {label: label.y for label in ordered}
-        for above, below in pairwise(ordered):
-            tops[below] = max(tops[below], tops[above] + _LINE)
-        # From the bottom up, so that all stay inside.
-        lowest = y.left - 4
-        for label in reversed(ordered):
-            tops[label] = min(tops[label], lowest)
-            lowest = tops[label] - _LINE
-    for label, top in tops.items():
-        drawing.line("leader", (label.x, label.y), (left - 3, top))
-    return {label: (left, top + 4.5) for label, top in tops.items()}
+    left, lowest, tops = right + _COLUMN, y.left - 4, list[float]()
+    for height in sorted(label.y for label in labels):
+        tops.append(max(height, tops[-1] + _LINE if tops else -math.inf))
+    for at in reversed(range(len(tops))):  # from the bottom up, so that all stay inside
+        tops[at] = min(tops[at], lowest)
+        lowest = tops[at] - _LINE
+    lengths = np.array([[math.hypot(left - 3 - label.x, top - label.y) for top in tops] for label in labels])
+    positions = {}
+    for label, at in zip(labels, linear_sum_assignment(lengths)[1] if tops else (), strict=True):
+        drawing.line("leader", (label.x, label.y), (left - 3, tops[at]))
+        positions[label] = left, tops[at] + 4.5
+    return positions
 
 
 def _sign(look: str, strong: bool, size: float) -> Mark:

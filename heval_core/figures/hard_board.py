@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from heval_core.evaluation.board.hard import ALL, COLUMNS, HardBoard
-from heval_core.figures.dots import Axis, Dot, DotFigure, DotRow, Panel, Slot
+from heval_core.figures.dots import BOLD, Axis, Dot, DotFigure, DotRow, Panel, Slot
 from heval_core.figures.palette import colour
 from heval_core.present.drawing import Scale
 from heval_core.present.names import Names
@@ -56,7 +56,7 @@ def source_figure(board: HardBoard, names: Names, *, compact: bool = False) -> D
     axis = Axis(Scale(0.0, 1.0), "high", most=2 if compact else 4, words=words[:1] if compact else words)
     if compact:
         return DotFigure(TITLE, rows, panels, axis, compact=True)
-    legend = [("dot", "mean of both halves, 95 % interval"), ("halves", "where it is the first place, the last")]
+    legend = [("dot", "mean of both halves, 95 % interval"), ("halves", "where it is the first place, the last"), BOLD]
     return DotFigure(TITLE, rows, panels, axis, legend, "* asks the model, other controls read text only")
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from heval_core.figures.palette import colour
 from heval_core.present.html import digest, render
-from heval_core.present.names import regime_title
+from heval_core.present.names import model_title, regime_title
 from heval_core.records import TECHNIQUE
 from heval_core.records.stored_instances import PromptDocument, StoredInstance
+from heval_core.records.vocabulary import answer_from
 from heval_core.statistics.scores import average_ranks, best_tokens, normalise, tied
 
 STEPS = 12
@@ -52,7 +53,7 @@ def highlights(
     headings = _headings(documents, used)
     strips = [_strips(row, number, ranked, k) for number, row in enumerate(rows)]
     marked = [
-        {"text": token, "heading": headings.get(index, ""), "gold": index in gold, "ranked": index in ranked}
+        {"index": index, "text": token, "heading": headings.get(index, ""), "gold": index in gold, "ranked": index in ranked}
         | {"strips": [of_row[index] for of_row in strips]}
         for index, token in enumerate(tokens)
     ]
@@ -93,6 +94,9 @@ def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snap
     rows: one per explainer, over all tokens. k: how many are framed.
     """
     data = highlights(instance.tokens, instance.ranked, instance.documents, instance.used_document, rows, k)
+    start = instance.first_ranked if instance.first_ranked > 1 else 0  # a BOS alone is no text
+    layout, data["tokens"] = "".join(instance.tokens[:start]), data["tokens"][start:]
+    data["faint"] = any(not token["ranked"] for token in data["tokens"])
     # What a browser hashes is the style as it stands in the file.
     style = render("instance.css", drawn=data)
     regime = regime_title(instance.regime)
@@ -100,10 +104,12 @@ def instance_page(instance: StoredInstance, rows: Sequence[Scored], k: int, snap
         regime = f"{regime} · {instance.technique}"
     return render(
         "instance.html",
-        title=f"{instance.model} on {instance.dataset}: {instance.subject}",
+        title=f"{model_title(instance.model)} on {instance.dataset}: {instance.subject}",
         instance=instance,
         regime=regime,
         drawn=data,
+        layout=layout,
+        answer_from=answer_from,
         style=style,
         digest=digest(style),
         k=k,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from heval_core.evaluation.means import ABOVE, WantedParts
 from heval_core.evaluation.ranking import Ranking, ranking
-from heval_core.figures.dots import Dot, DotFigure, DotRow, Panel, Slot, axis_over
+from heval_core.figures.dots import BOLD, Dot, DotFigure, DotRow, Panel, Slot, axis_over
 from heval_core.figures.outcomes import in_regime_order
 from heval_core.figures.palette import colour, in_order
 from heval_core.metrics.shared.measure import QUESTIONS, Measure
@@ -30,6 +30,8 @@ SCALED = "of 1 (0 = guessing)"
 _OVERALL = "mean of the"
 _WRONG = "Numbers whose whole interval lies on the wrong side of chance"
 _DIRECTION = {"high": "higher is better", "low": "lower is better", "zero": "closer to chance is better"}
+# Behind a head whose column runs otherwise than others of its table.
+ARROWS = {"high": " ↑", "low": " ↓", "zero": ""}
 _BOUND = "Some intervals are the means of the cells' intervals, which is 95 % or more."
 
 
@@ -195,6 +197,7 @@ def _legend(measured: Measured, several: bool) -> list[tuple[str, str]]:
     if measured.in_parts:
         first, second = (part_words(part) for part in measured.measure.parts[:2])
         legend = [("pair", f"{first}, {second.removeprefix('used document ')}, with 95 % intervals; number: mean")]
+    legend += [BOLD] if measured.measure.best != "zero" else []
     legend += [("cell", "one cell: a model on a dataset")] if several else []
     side = {"high": "below chance", "low": "above chance, worse than it"}.get(measured.measure.best)
     return legend + ([("below", side)] if side else [])

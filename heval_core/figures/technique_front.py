@@ -6,12 +6,15 @@ from typing import Any
 
 import pandas as pd
 
+from heval_core.evaluation.ranking import ranking, who
 from heval_core.evaluation.techniques.front import Expected
 from heval_core.figures.dots_drawn import shaped
 from heval_core.figures.front import Front, PlottedPoint, Ticks, ends
 from heval_core.figures.palette import SHAPES
+from heval_core.figures.techniques import TOTAL
 from heval_core.plugins.protocols import TECHNIQUE_FAMILIES
 from heval_core.present.drawing import Drawing, Mark
+from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names
 from heval_core.present.numbers import SHARE, brackets, interval, interval_of, number, with_unit
 from heval_core.records import TECHNIQUE
@@ -192,3 +195,72 @@ def _axis(title: str, shares: pd.DataFrame) -> Ticks:
     step = 10 if low >= 40 else 20
     at = [(value / 100, str(value)) for value in range(low + -low % step, 101, step)]
     return Ticks(title, low / 100, 1.0, at)
+
+
+def techniques_verdict(ranked: Sequence[Expected], names: Names) -> str:
+    """Say who is expected to answer best at this price, and whether that can be told from Regular."""
+    if not ranked:
+        return "No technique costs so little."
+
+    def good(card: Expected) -> str:
+        return f"{number(card.value.value, SHARE)} of 100 {brackets(*card.value.interval(), SHARE)}".replace("[", r"\[")
+
+    best = ranked[0]
+    level = [card.point.technique for card in ranked if card.best]
+    highest = f"**{plain(names.technique(best.point.technique))}**: {good(best)} good answers"
+    if len(ranked) == 1 and TECHNIQUE in level:
+        return f"Only **Regular** costs so little: {good(best)} good answers."
+    if level == [TECHNIQUE]:
+        return f"Keep **Regular**: {good(best)} good answers, and every technique at this price has fewer."
+    if TECHNIQUE in level and not any(TECHNIQUE in card.exceeds for card in ranked):
+        regular = next(card for card in ranked if card.point.technique == TECHNIQUE)
+        beside = "" if regular is best else f"; Regular: {good(regular)}"
+        below = [plain(names.label(card.point.technique)) for card in ranked if not card.best]
+        lower = f" Ranked below: {listed(below)}." if below else ""
+        return f"No technique is shown to be better than Regular at this price. Highest is {highest}{beside}.{lower}"
+    others = listed([plain(names.technique(key)) for key in level[1:]])
+    # Who is ahead of Regular need not be the highest, which may be too unsure to be.
+    ahead = [plain(names.technique(card.point.technique)) for card in ranked if TECHNIQUE in card.exceeds]
+    if TECHNIQUE in level:
+        verb = "is" if len(ahead) == 1 else "are"
+        unsure = "which are not told apart from Regular's"
+        return f"{listed(ahead)} {verb} better than Regular at this price. Highest is {highest}, {unsure}."
+    alone = ", ahead of all others at this price." if len(ranked) > 1 else "; no other costs so little."
+    return f"Use {highest}" + (f"; {others} cannot be told apart from it." if others else alone)
+
+
+def leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
+    """Say `below 67 Prompting, from 67 ACD`."""
+    labels = [f"**{plain(names.label(key))}**" for _, _, key in lead]
+    if len(lead) < 2:
+        return f"{labels[0]} everywhere" if labels else "nobody at this price"
+    ends = [f"below {lead[1][0]} ", *(f"{start} to {end} " for start, end, _ in lead[1:-1]), f"from {lead[-1][0]} "]
+    return ", ".join(end + name for end, name in zip(ends, labels, strict=True))
+
+
+def told_apart(cells: pd.DataFrame, names: Names) -> str:
+    """Return whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
+    total = cells[cells["regime"] == TOTAL]
+    best, rows = _best_of(total, "discrimination")
+    if best:
+        name, value = who(best, lambda key: plain(names.technique(key)), "technique"), interval_of(rows.loc[best[0]])
+        verb = "tells" if len(best) == 1 else "tell"
+        return f"{name} {verb} irrelevant documents from right ones best: J {plain(value)}, where 0 is blind."
+    if rows["value"].isna().all():
+        return ""
+    off_topic, _ = _best_of(total, "discrimination_off_topic")
+    sentence = "No technique tells an irrelevant document from a right one."
+    if not off_topic:
+        return sentence
+    ignored = cells.set_index(["measure", "regime", "technique"]).sort_index()["value"]["bcu", "off_topic"][list(off_topic)]
+    shares = " to ".join(dict.fromkeys(with_unit(end, SHARE) for end in (ignored.min(), ignored.max())))
+    named = who(off_topic, lambda key: plain(names.technique(key)), "technique")
+    does = "ignores" if len(off_topic) == 1 else "ignore"
+    return f"{sentence} Documents on another topic are not in the figure: {named} {does} {shares} of them."
+
+
+def _best_of(total: pd.DataFrame, measure: str) -> tuple[tuple[str, ...], pd.DataFrame]:
+    """Rank a measure of which 0 is blind: who is best of those that are surely above it; and the rows."""
+    rows = total[total["measure"] == measure].set_index("technique", drop=False)
+    ranked = ranking(rows, key="technique").best if len(rows) else ()
+    return tuple(key for key in ranked if rows["low"][key] > 0), rows

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -11,6 +12,7 @@ from heval_core.evaluation.ranking import ranking
 from heval_core.figures import dots
 from heval_core.figures.dots import Axis, Dot, DotFigure, Panel, Slot
 from heval_core.figures.palette import SHAPES
+from heval_core.plugins import catalogue
 from heval_core.present.drawing import Scale
 from heval_core.present.names import SIGNED, Names, change_unit, measure_name, regime_meaning, regime_title, value_unit
 from heval_core.present.numbers import CHANGE, VALUE, P, change, interval_of, tick, with_unit
@@ -150,6 +152,25 @@ def technique_table(
     label = f"techniques-{measure.replace('_', '-')}"
     title = "The numbers, techniques by kind of context"
     return Table(title, ("Technique",), tuple(heads), tuple(rows), _note(columns, measure), label)
+
+
+def guided_table(cells: pd.DataFrame, measure: str, names: Names, quality: Callable[[], pd.DataFrame]) -> Table | None:
+    """Return which explainer makes the best technique; None where techniques ask fewer than two explainers.
+
+    cells: of one model and dataset. quality: gives `Board.quality` of all results.
+    """
+    offered = catalogue.plugins("technique")
+    asking = [key for key in set(cells["technique"]) if hasattr(offered.get(key.partition("(")[0]), "explainer")]
+    explainers = {names.technique(key): catalogue.find("technique", key).explainer for key in asking}
+    if len(set(explainers.values())) < 2:
+        return None
+    table = technique_table(cells[cells["technique"].isin([TECHNIQUE, *asking])], measure, names)
+    by_key = {row["explainer"]: row for row in quality().to_dict("records")}
+    scores = [number_cell(by_key.get(explainers.get(row.titles[0], ""))) for row in table.rows]
+    rows = [replace(row, cells=(*row.cells, score)) for row, score in zip(table.rows, scores, strict=True)]
+    head = Head("Leaderboard", "Quality of the explainer that it asks: Leaderboard's mean over all results")
+    title = "Which explainer makes the best technique"
+    return replace(table, title=title, heads=(*table.heads, head), rows=tuple(rows), label=f"{table.label}-guided")
 
 
 def _note(columns: Sequence[Column], measure: str) -> str:

@@ -1,9 +1,10 @@
-"""Many prompts of different lengths, read at their last position; those of equal length run together."""
+"""Many prompts of different lengths, read at their last position; those of equal, or on a GPU similar, length run together."""
 
 from collections.abc import Iterable, Sequence
 
 import torch
 
+from heval_core.lm.facts import ModelFacts
 from heval_core.lm.model import LanguageModel
 from heval_core.prompting.prompts import memory_prompt
 from heval_core.records import TokenisedPrompt
@@ -13,9 +14,19 @@ def last_logits(lm: LanguageModel, prompts: Sequence[TokenisedPrompt]) -> list[t
     """Compute logits, (V,) float32, of each prompt's last position, in the order of the prompts."""
 
     def work(numbers: list[int], _: int) -> torch.Tensor:
-        return lm.forward.logits(torch.tensor([prompts[number].ids for number in numbers], device=lm.device))
+        return lm.forward.logits(*padded(lm, [prompts[number].ids for number in numbers]))
 
-    return lm.budget.longest_first([len(prompt.ids) for prompt in prompts], work, alike=True)
+    return lm.budget.longest_first([len(prompt.ids) for prompt in prompts], work, alike=True, padding=lm.forward.padding)
+
+
+def padded(lm: ModelFacts, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Return ids, (b, n), each row filled up behind with its last token; and each row's last position, (b,), or None where all
+    are equally long.
+    """
+    ends = [len(row) - 1 for row in rows]
+    ids = [(*row, *row[-1:] * (max(ends) - end)) for row, end in zip(rows, ends, strict=True)]
+    unequal = len(set(ends)) > 1
+    return torch.tensor(ids, device=lm.device), torch.tensor(ends, device=lm.device) if unequal else None
 
 
 def memory_tokens(lm: LanguageModel, questions: Iterable[str]) -> dict[str, int]:

@@ -56,15 +56,16 @@ class ChangedBackward:
         targets: Sequence[Target],
         contrast: bool = False,
         against: torch.Tensor | None = None,
+        ends: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Compute each token's embedding times its gradient under the rules, summed over the width: (B, n) ids ▶ (B, n)
         float32.
 
         contrast: of each target's lead over its foils, where it has any (`targets.leads`), in place of its logits' sum.
-        against: (B, n) ids whose embeddings are taken off. Raises HEvalError if a logit is not finite.
+        against: (B, n) ids whose embeddings are taken off. ends: of a padded pass. Raises HEvalError if a logit is not finite.
         """
         with self.copy.under(rules, ids.shape[1]):
-            return self.copy.gradients.times_input(ids, targets, contrast, against)
+            return self.copy.gradients.times_input(ids, targets, contrast, against, ends)
 
     @cached_property
     def copy(self) -> Copy:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import groupby
 
 import torch
 
+from heval_core.lm.batches import padded
 from heval_core.lm.forward import Prefix
 from heval_core.lm.heads import HeadReading, mean_rows
 from heval_core.lm.model import LanguageModel
@@ -21,7 +23,8 @@ from heval_core.records import HEvalError, Target, TokenisedPrompt
 class CleanPass:
     """Prompts of equal length, and what their unmodified forward pass gives, each computed when it is first needed.
 
-    prompts: B prompts of n tokens each; B = 1 for a prompt explained by itself.
+    prompts: B prompts of n tokens each; B = 1 for a prompt explained by itself. Of a padded pass n is the longest prompt's; it
+    has what is read at each prompt's last position, and `of_equal_length` the rest.
     """
 
     def __init__(
@@ -30,12 +33,14 @@ class CleanPass:
         prompts: Sequence[TokenisedPrompt],
         now: Callable[[], float] = time.perf_counter,
         before: CleanPass | None = None,
+        padded: bool = False,
     ):
         """Run the clean pass.
 
-        now: the time in seconds. before: a pass over the beginnings of these prompts, which is continued.
+        now: the time in seconds. before: a pass over the beginnings of these prompts, which is continued. padded: whether the
+        prompts may be of unequal length (see `forward`).
         """
-        if len({len(prompt.ids) for prompt in prompts}) != 1:
+        if not prompts or not padded and len({len(prompt.ids) for prompt in prompts}) != 1:
             raise HEvalError("The prompts of one pass must have the same number of tokens.")
         self.lm, self.prompts = lm, tuple(prompts)
         self._shared, self._before = SharedWork(now), before
@@ -47,13 +52,35 @@ class CleanPass:
 
     def alone(self, row: int) -> CleanPass:
         """Return the pass of one of the prompts. Logits, keys and values are those of this pass: nothing is run again."""
-        if self.size == 1:
+        return self.rows([row])
+
+    def rows(self, rows: Sequence[int]) -> CleanPass:
+        """Return the pass of some of the prompts, as `alone` does of one."""
+        if list(rows) == list(range(self.size)):
             return self
-        part, (logits, prefix) = slice(row, row + 1), self._passed
-        layers = tuple((keys[part], values[part]) for keys, values in prefix.layers)
-        one = CleanPass(self.lm, self.prompts[part], self._shared.now)
-        one._shared.once("passed", lambda: (logits[part], Prefix(layers, logits[part])))
-        return one
+        # Neighbours need no copy.
+        part = slice(rows[0], rows[-1] + 1) if list(rows) == list(range(rows[0], rows[-1] + 1)) else list(rows)
+        some = CleanPass(self.lm, [self.prompts[row] for row in rows], self._shared.now)
+        (logits, prefix), n = self._passed, some.length
+        layers = tuple((keys[part, :, :n], values[part, :, :n]) for keys, values in prefix.layers)
+        some._shared.once("passed", lambda: (logits[part], Prefix(layers, logits[part])))
+        return some
+
+    @cached_property
+    def of_equal_length(self) -> tuple[CleanPass, ...]:
+        """Passes of neighbouring prompts of equal length, in their order; of one length, this pass itself.
+
+        Logits, keys and values are those of this pass, and each prompt is charged as much of it as here.
+        """
+        if self.ends is None:
+            return (self,)
+        parts, start = list[CleanPass](), 0
+        for _, alike in groupby(self.prompts, lambda prompt: len(prompt.ids)):
+            stop = start + len(list(alike))
+            parts.append(self.rows(range(start, stop)))
+            parts[-1]._shared.seconds["passed"] = self._shared.seconds["passed"] * (stop - start) / self.size
+            start = stop
+        return tuple(parts)
 
     @property
     def size(self) -> int:
@@ -63,17 +90,34 @@ class CleanPass:
     @property
     def length(self) -> int:
         """n"""
-        return len(self.prompts[0].ids)
+        return max(len(prompt.ids) for prompt in self.prompts)
 
     @cached_property
+    def _padded(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        return padded(self.lm, [prompt.ids for prompt in self.prompts])
+
+    @property
     def ids(self) -> torch.Tensor:
         """(B, n)"""
-        return torch.tensor([prompt.ids for prompt in self.prompts], device=self.lm.device)
+        return self._padded[0]
+
+    @property
+    def ends(self) -> torch.Tensor | None:
+        """Each prompt's last position, (B,); None where all are equally long."""
+        return self._padded[1]
+
+    def read_at(self, positions: Sequence[int]) -> list[int]:
+        """Return the positions that are read in any of the prompts, counted from the first token."""
+        return [position % self.length for position in positions] if self.ends is None else self.ends.tolist()
+
+    def _check_equal(self) -> None:
+        if self.ends is not None:
+            raise HEvalError("The prompts of this pass are of unequal length; take the passes `of_equal_length`.")
 
     @property
     def _passed(self) -> tuple[torch.Tensor, Prefix]:
         def work() -> tuple[torch.Tensor, Prefix]:
-            logits, prefix = self.lm.forward.clean(self.ids, self._before and self._before.prefix)
+            logits, prefix = self.lm.forward.clean(self.ids, self._before and self._before.prefix, self.ends)
             return self.lm.forward.checked(logits), prefix
 
         return self._shared.once("passed", work)
@@ -92,6 +136,7 @@ class CleanPass:
         """Return logits at some positions, (B, P, V) float32. Raises HEvalError if they are not finite."""
         if positions == (-1,):
             return self.logits[:, None]
+        self._check_equal()
 
         def work() -> torch.Tensor:
             start = min(position % self.length for position in positions) if self.prefix.layers else 0
@@ -108,6 +153,7 @@ class CleanPass:
 
     def heads_at(self, position: int) -> HeadReading:
         """Return the heads' attention and outputs at one position."""
+        self._check_equal()
         position %= self.length
         positions = next((span for span in self._read_together if position in span), range(position, position + 1))
         readings = self._shared.once(f"heads at {positions}", lambda: self.lm.heads.read_all(self.ids, self.prefix, positions))
@@ -168,7 +214,7 @@ class CleanPass:
         changed = self.lm.changed_backward
         self._shared.once_per_model(lambda: changed.copy)
         name = f"relevance {rules} {contrast} {tuple(targets)} {against if against is None else against.tolist()}"
-        return self._shared.once(name, lambda: changed.relevance(rules, self.ids, targets, contrast, against))
+        return self._shared.once(name, lambda: changed.relevance(rules, self.ids, targets, contrast, against, self.ends))
 
     def rolled_back(self, targets: Sequence[Target]) -> torch.Tensor:
         """Roll the direct effects of all layers and positions back to the tokens: (B, n) float32. Raises as these do."""

@@ -1,9 +1,14 @@
-"""Passes over prompts, read at their last position or at others. A prompt's keys and values are kept for other endings."""
+"""Passes over prompts, read at their last position or at others. A prompt's keys and values are kept for other endings.
+
+Prompts of unequal length may share a padded pass: behind the shorter ones stand tokens to which nothing attends, since a model
+is causal, so that positions and mask are those of each prompt alone. Such a pass has `ends`, (b,) each prompt's last position,
+counted from the prompt's first token, and is read there alone. What the tokens behind an end give is never read.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -50,6 +55,22 @@ class Prefix:
 LAST = 1
 
 
+def _to_keep(rows: torch.Tensor | int, ends: torch.Tensor | None) -> torch.Tensor | int:
+    """Return what a model is told to keep of its logits: all, where `_reading` has left only one position of each row."""
+    return rows if ends is None else 0
+
+
+def _first(ends: torch.Tensor | None) -> torch.Tensor | None:
+    return None if ends is None else ends[:1]
+
+
+def _last(states: torch.Tensor, ends: torch.Tensor | None) -> torch.Tensor:
+    """Return the states of each row's last position, (b, 1, …), from (b, m, …) of all, or of that position already."""
+    if ends is None or states.shape[1] == 1:
+        return states[:, -1:]
+    return states[torch.arange(len(states), device=states.device), ends][:, None]
+
+
 def _of(tensor: torch.Tensor, prompts: Sequence[int] | None) -> torch.Tensor:
     if prompts is not None and len(tensor) == 1:
         return tensor.expand(len(prompts), -1, -1, -1)  # a view: the cache concatenates later, which copies once
@@ -67,44 +88,58 @@ class Forward:
         """Compute the logits of the last position: (b, n) ids of equal length ▶ (b, V) float32; gradients flow if enabled."""
         return self.logits_at(ids, (-1,))[:, -1]
 
-    def logits_at(self, ids: torch.Tensor, positions: Sequence[int]) -> torch.Tensor:
-        """Compute the logits of some positions: (b, n) ids ▶ (b, P, V) float32; gradients flow if enabled."""
-        rows, mask = self._rows(positions, ids.shape[1]), torch.ones_like(ids)
-        with self._reading(rows):
-            logits = self._model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=rows).logits
-        return (logits[:, -1:] if rows is LAST else logits).float()
+    def logits_at(self, ids: torch.Tensor, positions: Sequence[int], ends: torch.Tensor | None = None) -> torch.Tensor:
+        """Compute the logits of some positions: (b, n) ids ▶ (b, P, V) float32; gradients flow if enabled. ends: see above."""
+        rows, mask = self._rows(positions, ids.shape[1], ends=ends), torch.ones_like(ids)
+        with self._reading(rows, ends):
+            logits = self._model(
+                input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=_to_keep(rows, ends)
+            ).logits
+        return (_last(logits, ends) if rows is LAST else logits).float()
 
-    def _rows(self, positions: Sequence[int], length: int, start: int = 0) -> torch.Tensor | int:
-        """Return the indices of positions among the tokens from `start` on, (P,); LAST for the last position alone."""
+    def _rows(
+        self, positions: Sequence[int], length: int, start: int = 0, ends: torch.Tensor | None = None
+    ) -> torch.Tensor | int:
+        """Return the indices of positions among the tokens from `start` on, (P,); LAST for the last position alone.
+
+        Raises HEvalError where a prompt does not reach so far, and for another position of prompts of unequal length.
+        """
+        if ends is not None and tuple(positions) != (-1,):
+            raise HEvalError("Prompts of unequal length are read at their last positions alone; run these one by one.")
         if not all(-length <= position < length for position in positions):
             raise HEvalError(f"A prompt of {length} tokens does not have all of the positions {list(positions)}.")
         rows = [position % length - start for position in positions]
         return LAST if rows == [length - start - 1] else torch.tensor(rows, device=self._facts.device)
 
     @torch.no_grad()
-    def logits(self, ids: torch.Tensor) -> torch.Tensor:
-        """Return `last_logits` without gradients. Raises HEvalError if they are not finite."""
-        return self.checked(self.last_logits(ids))
+    def logits(self, ids: torch.Tensor, ends: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the last position's logits without gradients, (b, V). Raises HEvalError if they are not finite."""
+        return self.checked(self.logits_at(ids, (-1,), ends)[:, -1])
 
     @torch.no_grad()
-    def clean(self, ids: torch.Tensor, before: Prefix | None = None) -> tuple[torch.Tensor, Prefix]:
+    def clean(
+        self, ids: torch.Tensor, before: Prefix | None = None, ends: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, Prefix]:
         """Run one pass over (B, n) ids ▶ (B, V) logits of the last position, float32, and its keys and values.
 
         before: of a pass over the first of these ids, which are not run again. Without keys and values the prefix is empty.
         """
         if not self._facts.keeps_prefix:
-            logits = self.last_logits(ids)
+            logits = self.logits_at(ids, (-1,), ends)[:, -1]
             return logits, Prefix((), logits)
         cache = before.first(before.length) if before else DynamicCache()
-        logits = self._next(ids[:, before.length if before else 0 :], cache)
-        self._check_kernel(logits, lambda: self.last_logits(ids[:1]))
+        logits = self._next(ids[:, before.length if before else 0 :], cache, ends)
+        self._check_kernel(logits, lambda: self.logits_at(ids[:1], (-1,), _first(ends))[:, -1])
         return logits, Prefix(tuple((layer.keys, layer.values) for layer in cache.layers), logits)
 
-    def _next(self, ids: torch.Tensor, cache: DynamicCache) -> torch.Tensor:
-        """Run (b, m) ids after those in a cache, which then has them too ▶ (b, V) logits of the last one, float32."""
-        with self._reading(LAST):
-            output = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=LAST)
-        return output.logits[:, -1].float()
+    def _next(self, ids: torch.Tensor, cache: DynamicCache, ends: torch.Tensor | None = None) -> torch.Tensor:
+        """Run (b, m) ids after those in a cache, which then has them too ▶ (b, V) logits of the last one, float32.
+
+        ends: only with an empty cache.
+        """
+        with self._reading(LAST, ends):
+            output = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=_to_keep(LAST, ends))
+        return _last(output.logits, ends)[:, -1].float()
 
     def greedy(self, ids: torch.Tensor, prefix: Prefix) -> Iterator[tuple[int, float]]:
         """Yield the tokens with which the model continues (1, n) ids greedily, without end, each with its probability.
@@ -126,6 +161,7 @@ class Forward:
         suffixes: torch.Tensor,
         positions: Sequence[int] = (-1,),
         prompts: Sequence[int] | None = None,
+        ends: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Run other endings of B saved prompts ▶ (b, P, …) states at some positions, for `ReadOut.logits`.
 
@@ -134,7 +170,8 @@ class Forward:
         whole prompt, none of them before `start`. Gradients flow if enabled.
         """
         batch, length = suffixes.shape
-        rows = self._rows(positions, start + length, start)
+        rows = self._rows(positions, start + length, start, ends)
+        read, plain = None if ends is None else ends - start, self._read_out.is_plain  # a trial, so before `_reading`
         options: dict[str, Any] = {"input_ids": suffixes, "use_cache": False}
         if start:
             position_ids = torch.arange(start, start + length, device=self._facts.device)
@@ -145,22 +182,31 @@ class Forward:
                 "use_cache": True,
             }
         options["attention_mask"] = torch.ones(batch, start + length, dtype=torch.long, device=self._facts.device)
-        with self._reading(rows):
-            if self._read_out.is_plain:
+        with self._reading(rows, read):
+            if plain:
                 states = self._model.base_model(**options).last_hidden_state
-                states = states[:, -1:] if rows is LAST else states[:, rows]
+                states = _last(states, read) if rows is LAST else states[:, rows]
             else:
-                states = self._model(**options, logits_to_keep=rows).logits
-        self._check_kernel(states, lambda: self.suffix_states(prefix, start, suffixes[:1], positions, (prompts or [0])[:1]))
+                states = self._model(**options, logits_to_keep=_to_keep(rows, read)).logits
+                states = states if read is None else _last(states, read)
+        chosen = (prompts or [0])[:1]
+        again = partial(self.suffix_states, prefix, start, suffixes[:1], positions, chosen, _first(ends))
+        self._check_kernel(states, again)
         return states
 
     def suffix_logits(
-        self, prefix: Prefix, start: int, suffixes: torch.Tensor, positions: Sequence[int], prompts: Sequence[int]
+        self,
+        prefix: Prefix,
+        start: int,
+        suffixes: torch.Tensor,
+        positions: Sequence[int],
+        prompts: Sequence[int],
+        ends: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Compute logits, (b, P, V) float32, of what `suffix_states` gives; of the prompts themselves with a `start` of 0."""
         if not start:
-            return self.logits_at(suffixes, positions)
-        return self._read_out.logits(self.suffix_states(prefix, start, suffixes, positions, prompts))
+            return self.logits_at(suffixes, positions, ends)
+        return self._read_out.logits(self.suffix_states(prefix, start, suffixes, positions, prompts, ends))
 
     def _check_kernel(self, read: torch.Tensor, again: Callable[[], torch.Tensor]) -> None:
         """Raise HEvalError if attention computed by its formula gives another result than the kernel.
@@ -185,16 +231,44 @@ class Forward:
         return logits
 
     @contextmanager
-    def _reading(self, rows: torch.Tensor | int) -> Iterator[None]:
+    def _reading(self, rows: torch.Tensor | int, ends: torch.Tensor | None = None) -> Iterator[None]:
         """Read the model in float32 inside, at these `_rows`. Generation does without: it uses the model as it is.
 
         Where only the last position is read, the last layer's MLP gets that alone. Its output (b, 1, d) is broadcast over the
-        residual stream, so that all other positions hold nonsense afterwards.
+        residual stream, so that all other positions hold nonsense afterwards. ends: (b,) of a padded pass, counted from its
+        first token; the unembedding too then gets the last position alone.
         """
         mlp, whole = self.last_mlp if rows is LAST else None, nullcontext()
-        last = mlp.register_forward_pre_hook(lambda _, inputs: (inputs[0][:, -1:], *inputs[1:])) if mlp is not None else whole
-        with last, self._read_out.float32():
+
+        def last_alone(_: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+            return _last(inputs[0], ends), *inputs[1:]
+
+        last = mlp.register_forward_pre_hook(last_alone) if mlp is not None else whole
+        read = whole if ends is None else self._read_out.head.register_forward_pre_hook(last_alone)
+        with last, read, self._read_out.float32():
             yield
+
+    @cached_property
+    def may_pad(self) -> bool:
+        """Whether prompts of unequal length may share a pass: a trial shows that tokens behind a prompt change nothing of it.
+
+        They do where the longest prompt of a pass decides how positions turn, which no short trial shows.
+        """
+        config = self._facts.model.config.get_text_config()
+        turned = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+        if any(kind in str(turned) for kind in ("dynamic", "longrope")):
+            return False
+        ids = torch.arange(1, 13, device=self._facts.device).view(2, 6) % self._facts.vocabulary
+        with torch.no_grad(), suppress(RuntimeError, TypeError, ValueError, IndexError):
+            alone, padded = self.last_logits(ids[:, :3]), self.logits_at(ids, (-1,), torch.tensor([2, 2], device=ids.device))
+            return largest_difference(padded[:, -1], alone) <= may_differ(self._model.dtype)
+        return False
+
+    @property
+    def padding(self) -> float:
+        """How much longer than the shortest prompt of a pass the longest may be, as a share of it; 0 for equal lengths."""
+        padding = self._facts.budget.padding
+        return padding if padding and self.may_pad else 0.0
 
     @cached_property
     def last_mlp(self) -> torch.nn.Module | None:

@@ -10,7 +10,7 @@ from urllib.request import getproxies
 
 import psutil
 import torch
-from huggingface_hub import constants
+from huggingface_hub import constants, try_to_load_from_cache
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 from transformers.activations import NewGELUActivation
 from transformers.utils import logging as transformers_logging
@@ -196,18 +196,33 @@ def load(name: str, device: str = "auto", dtype: str = "auto", batch_tokens: int
 
 def check_room(identity: Identity, device: torch.device, dtype: torch.dtype) -> None:
     """Raise HEvalError where the weights of a local model do not fit into the memory that is free."""
-    if identity.path is None:
+    if identity.path is None or (need := weights_of(identity, dtype)) is None:
         return
-    folder = folder_of(identity.path, identity.key)
-    stored = settings(folder, "config.json").get("dtype", "float32") if folder.is_dir() else ""
-    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors")) or identity.path.stat().st_size * PARSED
-    need = weights * (dtype.itemsize / DTYPES[stored].itemsize if stored in DTYPES else 1)
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available
     if need > free:
         raise HEvalError(
             f"{identity.key} needs {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; end other programs, or "
             "choose a smaller model."
         )
+
+
+def weights_of(identity: Identity, dtype: torch.dtype) -> float | None:
+    """Return the bytes of a model's weights in memory; None for one from the hub that is not in its cache.
+
+    Of a GGUF file that was never read it is what reading takes.
+    """
+    if identity.path is None:
+        config = try_to_load_from_cache(identity.key, "config.json", revision=identity.revision)
+        if not isinstance(config, str):
+            return None
+        folder, packed = Path(config).parent, 0
+    else:
+        folder, packed = folder_of(identity.path, identity.key), identity.path.stat().st_size * PARSED
+    stored = settings(folder, "config.json").get("dtype", "float32") if folder.is_dir() else ""
+    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors")) or packed or None
+    if weights is None:
+        return None
+    return weights * (dtype.itemsize / DTYPES[stored].itemsize if stored in DTYPES else 1)
 
 
 def as_language_model(

@@ -21,12 +21,15 @@ from heval_core.records import TokenisedPrompt
 
 @dataclass
 class Counted:
-    """The tokens that went through a model.
+    """What went through a model.
 
-    tokens: those that went through all blocks, backward passes too.
+    tokens: those that went through all blocks, backward passes too. times: passes through all blocks, of however many tokens.
+    recorded: those of them that were recorded for a gradient, which went back as well.
     """
 
     tokens: float = 0.0
+    times: float = 0.0
+    recorded: float = 0.0
 
     def passes(self, prompts: int, length: int) -> float:
         """Return the whole passes for each of some prompts of one length."""
@@ -47,6 +50,8 @@ def counting(lm: LanguageModel, on_progress: Callable[[float], None] = lambda to
             states = output[0] if isinstance(output, tuple) else output
             times = 2 if torch.is_grad_enabled() and states.requires_grad else 1
             counted.tokens += times * states.shape[0] * states.shape[1] / lm.layers
+            counted.times += 1 / lm.layers
+            counted.recorded += (times - 1) / lm.layers
             on_progress(counted.tokens)
 
     with torch.nn.modules.module.register_module_forward_hook(count):

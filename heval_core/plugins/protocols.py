@@ -146,7 +146,8 @@ class Technique(Plugin, Protocol):
 
     family: a key of TECHNIQUE_FAMILIES. order: its number on pages, from 1, Regular first. needs: what a model must offer,
     keys of `heval_core.lm.needs.NEEDS`. passes: forward passes for an answer, Regular's being 1. preparation: what precedes
-    the first answer: nothing, `tuned` or `trained`. Variants of a technique answer alike under the same setting.
+    the first answer: nothing, `tuned` or `trained`. Variants of a technique that changes model or prompt answer alike under
+    the same setting.
     """
 
     @property
@@ -167,6 +168,8 @@ class Technique(Plugin, Protocol):
     def prompts_alone(self, lm: LanguageModel, instances: Sequence[Instance], setting: Setting) -> list[Prompt]: ...
     def combined(self, z_c: Any, z_0: Any, setting: Setting) -> Any: ...
     def combined_by(self, z_c: Any, z_0: Any, settings: Sequence[Setting]) -> Iterator[Any]: ...
+    def seeing(self, clean: CleanPass, settings: Sequence[Setting]) -> Any: ...
+    def looking(self, tokens: float) -> Cost: ...
 
 
 class ClaimData(Plugin, Protocol):

@@ -59,8 +59,8 @@ class Names:
 
     def title(self, kind: str, key: str) -> str:
         """Return a title. kind: model, regime, group, or one of the catalogue's; controls say that they are."""
-        if kind in ("regime", "group"):
-            return (regime_title if kind == "regime" else group_title)(key)
+        if kind in _WITHOUT_RESULTS:
+            return _WITHOUT_RESULTS[kind](key)
         if kind in ("dataset", "claims"):
             return dataset_title(key, self.known(kind))
         options = f" ({key.partition('(')[2]}" if "(" in key else ""
@@ -68,7 +68,9 @@ class Names:
         return str(title or (f"{base}{options}" if base else key))
 
     def titles(self, kind: str, keys: Iterable[str]) -> dict[str, str]:
-        return {key: self.title(kind, key) for key in keys}
+        titles = {key: self.title(kind, key) for key in keys}
+        # Two models of one name and size are told apart by their keys.
+        return titles if kind != "model" or len(set(titles.values())) == len(titles) else {key: key for key in titles}
 
     def known(self, kind: str) -> dict[str, str]:
         """Return key ▶ title, of all that the catalogue has of a kind."""
@@ -100,7 +102,7 @@ class Names:
 
     def location(self, model: str, dataset: str, regime: str, part: str) -> str:
         """Name where a value is from: `demo-gpt2 · World Capital · Mixed · used document first`."""
-        cell = [] if model == ALL else [model, self.dataset(dataset)]
+        cell = [] if model == ALL else [model_title(model), self.dataset(dataset)]
         return " · ".join([*cell, regime_title(regime), *([part_words(part)] if part_words(part) else [])])
 
     def readable(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -110,6 +112,7 @@ class Names:
         titles: dict[str, Callable[[str], str]] = {
             **dict.fromkeys(("explainer", "first", "second", "better"), self.explainer),
             "dataset": self.dataset,
+            "model": model_title,
             "regime": regime_title,
             "part": part_words,
             "group_sizes": lambda sizes: sizes.strip("{}").replace('"', ""),
@@ -223,14 +226,29 @@ def annotator_name(key: str) -> str:
     return PEOPLE if key.startswith(PERSON) else key.partition("(")[0]
 
 
+_SIZED = re.compile(r"(.*?)[-_ ](\d+(?:\.\d+)?[mb])(?![a-z\d])(.*)", re.IGNORECASE)
+_BITS = re.compile(r"[.-]q(\d)_", re.IGNORECASE)
+
+
 def short_model(key: str) -> str:
-    """Shorten `SmolLM2-135M`, `gemma-3-270m`: without what follows the size."""
-    return key.partition("-Instruct")[0].partition("-q4")[0]
+    """Return what people call a model: its name, its size where its key says that, and what tells it from others of its name.
+
+    What a file of few bits adds is left out.
+
+    >>> short_model("SmolLM2-135M-Instruct.Q4_1"), short_model("gemma-3-270m-q4_k_m"), short_model("demo-gpt2")
+    ('SmolLM2 135M', 'gemma 3 270M', 'demo-gpt2')
+    >>> short_model("Qwen/Qwen2.5-1.5B"), short_model("Qwen/Qwen2.5-1.5B-Instruct")
+    ('Qwen2.5 1.5B', 'Qwen2.5 1.5B Instruct')
+    """
+    if (sized := _SIZED.fullmatch(key.rpartition("/")[2])) is None:
+        return key
+    rest = "" if _BITS.search(key) else sized[3].replace("-", " ")
+    return f"{sized[1].replace('-', ' ')} {sized[2].upper()}{rest}"
 
 
 def model_title(key: str) -> str:
-    """Return `SmolLM2-135M (4-bit)`: a model's short name, with the bits of its weights where its key says them."""
-    bits = re.search(r"(?i)[.-]q(\d)_", key)
+    """Return `SmolLM2 135M (4-bit)`: a model's short name, with the bits of its weights where its key says them."""
+    bits = _BITS.search(key)
     return short_model(key) + (f" ({bits[1]}-bit)" if bits else "")
 
 
@@ -289,3 +307,7 @@ def value_unit(measure: str) -> Format:
 def change_unit(measure: str) -> Format:
     """Return the unit of the difference of two of its values."""
     return SCORE if measure in SIGNED else POINTS
+
+
+# What needs no results to be named.
+_WITHOUT_RESULTS: dict[str, Callable[[str], str]] = {"regime": regime_title, "group": group_title, "model": model_title}

@@ -37,6 +37,7 @@ BESIDE = 3
 _LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", MINUS: "$-$", "–": "--", "×": r"$\times$", "▶": r"$\rightarrow$",
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }  # fmt: skip
 # A row of a frame.

@@ -256,7 +256,8 @@ class WordRequest(TypedDict):
     """Explain the first token of an answer by all explainers; the result is a `WordAnswer` as JSON has it.
 
     answers: of each document, "" where it is not named; memory: what the model is taken to remember, or "". target: one of
-    `answer` and `context`. begun: ids of the answer so far, of which the next token is explained.
+    `answer`, `named` and `context`, see `explain_request`. begun: ids of the answer so far, of which the next token is
+    explained.
     """
 
     op: Literal["word"]

@@ -29,6 +29,8 @@ SPLITS = ("development", "test")  # questions by whose answers settings are chos
 TEXT_CONTROLS = ("lexical", "overlap", "position", "random", "minilm")  # annotators that see an answer's texts, and no model
 WORD_VERDICTS = ("trace", "surprise", "nowhere")  # what a reader of a claim says of its words, without an explainer
 MATCHES = ("first", "text", "within")  # what decides the group of an answer; `within` also where it is explained
+# How much of a model's weights is shuffled: the last block, the later half of the blocks, or all of them.
+DEPTHS = ("last", "half", "all")
 REPLACEMENTS = ("baseline", "drawn", "deletion")  # what stands for tokens that are taken out: see `faithfulness`
 TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 

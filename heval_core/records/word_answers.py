@@ -15,7 +15,8 @@ from heval_core.records.stored_instances import StoredAttribution, StoredInstanc
 @dataclass(frozen=True, eq=False)
 class WordAnswer:
     """A prompt with its answer's first token. refused: explainer ▶ why it has no scores. target_text, foil: the token that is
-    explained, and against what. layers: of the model."""
+    explained, and against what. layers: of the model. by_itself: the token that the model would write, where that is none
+    of the named answers, of which the likeliest is explained then."""
 
     instance: StoredInstance
     attributions: dict[str, StoredAttribution]
@@ -23,6 +24,7 @@ class WordAnswer:
     target_text: str
     foil: str
     layers: int
+    by_itself: str = ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WordAnswer) and asdict(self) == asdict(other)

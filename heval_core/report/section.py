@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -54,34 +56,52 @@ class Plan:
         behind: Iterable[Table] = (),
     ) -> Section:
         """Make the section that `build` returns. gaps: by default it is said where there are no rows."""
-        lacking = tuple(gaps) or (() if len(rows) else ("Not in these results.",))
-        return Section(self, text, tuple(tables), rows, tuple(figures), lacking, tuple(behind))
+        exhibits = Exhibits(tuple(tables), tuple(figures), tuple(behind))
+        return self.made_later(text, lambda: exhibits, rows, gaps)
+
+    def made_later(self, text: str, make: Callable[[], Exhibits], rows: pd.DataFrame, gaps: Iterable[str] = ()) -> Section:
+        """Make a section of which tables and figures are only made where they are asked for: its numbers need none."""
+        return Section(self, text, rows, make, tuple(gaps) or (() if len(rows) else ("Not in these results.",)))
+
+
+class Exhibits(NamedTuple):
+    """figures: (caption, drawing). tables: as in a paper too; behind: those that only a screen has room for."""
+
+    tables: tuple[Table, ...]
+    figures: tuple[Figure, ...] = ()
+    behind: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Section:
     """A section of the report.
 
-    text: how to read it. figures: (caption, drawing). tables: as in a paper too; behind: those that only a screen has room
-    for. rows: all its numbers, for `results.json` and exports. gaps: what it needs and the store does not have.
+    text: how to read it. rows: all its numbers, for `results.json` and exports. make: makes its tables and figures. gaps:
+    what it needs and the store does not have.
     """
 
     plan: Plan
     text: str
-    tables: tuple[Table, ...]
     rows: pd.DataFrame
-    figures: tuple[Figure, ...] = ()
+    make: Callable[[], Exhibits]
     gaps: tuple[str, ...] = ()
-    behind: tuple[Table, ...] = ()
+
+    @cached_property
+    def exhibits(self) -> Exhibits:
+        return self.make()
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return self.exhibits.figures
 
     @property
     def shown(self) -> tuple[Table, ...]:
         """The tables that have rows, with three decimals."""
-        return tuple(table.exact(EXACT) for table in (*self.tables, *self.behind) if table.rows)
+        return tuple(table.exact(EXACT) for table in (*self.exhibits.tables, *self.exhibits.behind) if table.rows)
 
     @property
     def for_a_paper(self) -> tuple[Table, ...]:
-        return tuple(table.exact() for table in self.tables if table.rows)
+        return tuple(table.exact() for table in self.exhibits.tables if table.rows)
 
     def latex(self, snapshot_id: str) -> str:
         """Write its tables for a paper, its gaps as comments; empty where it has no numbers."""

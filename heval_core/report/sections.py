@@ -1,7 +1,8 @@
 """The sections of a report: each a table or figure of the papers as the store's own, by the functions that pages draw with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
@@ -30,7 +31,7 @@ from heval_core.records import CELL, DUAL_REGIMES, SINGLE_REGIMES, TECHNIQUE
 from heval_core.records.vocabulary import PATTERNS, REGIMES
 from heval_core.report import citation_sections, technique_sections
 from heval_core.report.citation_sections import has_citations
-from heval_core.report.section import Figure, Plan, Section
+from heval_core.report.section import Exhibits, Figure, Plan, Section
 from heval_core.report.technique_sections import has_techniques
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
@@ -91,25 +92,33 @@ def _source(results: Reader, plan: Plan) -> Section:
 
 def _measures(results: Reader, plan: Plan) -> Section:
     """Draw figure, means and cells of each measure, k, and technique under which it was measured."""
-    names, figures, frames, texts, tables = names_of(results), list[Figure](), list[pd.DataFrame](), list[str](), list[Table]()
+    texts, every_k, frames = list[str](), list[tuple[Measure, int, pd.DataFrame]](), list[pd.DataFrame]()
     for measure in plan.measures:
-        cells_by_k = [of_measure(results.cells(Filter(), measure.metric, k), measure) for k in _ks(plan, measure)]
-        frames += [frame.assign(measure=measure.title) for frame in cells_by_k]
+        cells_by_k = {k: of_measure(results.cells(Filter(), measure.metric, k), measure) for k in _ks(plan, measure)}
+        frames += [frame.assign(measure=measure.title) for frame in cells_by_k.values()]
+        every_k += [(measure, k, cells) for k, cells in cells_by_k.items()]
         # Not every store has the variants of a measure.
-        if not measure.variant_of or any(map(len, cells_by_k)):
+        if not measure.variant_of or any(map(len, cells_by_k.values())):
             texts.append(f"{measure.title} ({measure.unit}): {measure.meaning}")
-        for k, cells in zip(_ks(plan, measure), cells_by_k, strict=True):
-            for technique, measured in _measured(results, measure, k, tuple(cells["regime"].unique())):
-                several = f", {names.technique(technique)}" if cells["technique"].nunique() > 1 else ""
-                table = measure_table(measured, names, k, parts=True)
-                tables.append(replace(table, title=f"{table.title}{several}"))
-                figures.append((tables[-1].title, as_drawing(figure_of(measured, measured.explainers(names.controls), names))))
     rows = pd.concat(frames, ignore_index=True)
-    texts += [_READ] if figures else []
+    texts += [_READ] if rows["value"].notna().any() else []
+    return plan.made_later(" ".join(texts), partial(_of_measures, results, plan, every_k, rows), rows, _gaps(rows, plan))
+
+
+def _of_measures(
+    results: Reader, plan: Plan, every_k: Iterable[tuple[Measure, int, pd.DataFrame]], rows: pd.DataFrame
+) -> Exhibits:
+    names, tables, figures = names_of(results), list[Table](), list[Figure]()
+    for measure, k, cells in every_k:
+        for technique, measured in _measured(results, measure, k, tuple(cells["regime"].unique())):
+            several = f", {names.technique(technique)}" if cells["technique"].nunique() > 1 else ""
+            table = measure_table(measured, names, k, parts=True)
+            tables.append(replace(table, title=f"{table.title}{several}"))
+            figures.append((tables[-1].title, as_drawing(figure_of(measured, measured.explainers(names.controls), names))))
     every = cells_table(rows)
     if any(measure.paired for measure in plan.measures):
         every = replace(every, title=f"{every.title}, as measured; chance: the random control")
-    return plan.section(" ".join(texts), tables, rows, figures, _gaps(rows, plan), [every])
+    return Exhibits(tuple(tables), tuple(figures), (every,))
 
 
 def _ks(plan: Plan, measure: Measure) -> tuple[int, ...]:
@@ -168,7 +177,7 @@ def _patterns(results: Reader, plan: Plan) -> Section:
         )
         for (dataset, technique), rows in counts.groupby(["dataset", "technique"])
     ]
-    return plan.section(text, [pattern_table(counts)], counts, drawings, gaps)
+    return plan.section(text, [pattern_table(counts, names)], counts, drawings, gaps)
 
 
 def _marked(results: Reader, plan: Plan) -> Section:

@@ -9,6 +9,7 @@ from functools import partial
 
 import pandas as pd
 
+from heval_core.evaluation.board.making import board
 from heval_core.figures import front
 from heval_core.figures.dots_drawn import as_drawing
 from heval_core.figures.technique_front import blind_line, front_figure, share_known
@@ -17,6 +18,7 @@ from heval_core.figures.techniques import (
     columns_of,
     correlation_table,
     differences_figure,
+    guided_table,
     searches,
     technique_table,
     unavailable,
@@ -103,6 +105,9 @@ def _tables(results: Reader, cells: pd.DataFrame, measure: str, of: tuple[str, s
         table = technique_table(rows, measure, names, front, of)
         gain = "" if of == VALUE else "-gain"
         yield replace(table, title=title, label=f"{table.label}{gain}-{index}")
+        guided = guided_table(rows, measure, names, lambda: board(results).quality) if of == VALUE else None
+        if guided is not None:
+            yield replace(guided, title=f"{guided.title}? {title}", label=f"{guided.label}-{index}")
 
 
 def _not_available(results: Reader, names: Names) -> Iterator[str]:

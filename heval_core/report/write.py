@@ -29,8 +29,8 @@ FORMAT = 1
 RULE = "What the demo models' training rule implies"
 TITLE = "Do the paper's findings hold here?"
 TECHNIQUE_NOTE = (
-    "What is said of techniques, ways to make a model use its context, is after Hagström et al. 2025 (CUB, arXiv 2505.16518). "
-    "Its sentences have their own table below, its tables and figures the last chapter."
+    "What is said of techniques, ways to make a model use its context, is after Hagström et al. (CUB, ACL 2026, pp. "
+    "25101-25133; arXiv 2505.16518). Its sentences have their own table below, its tables and figures the last chapter."
 )
 CITATION_NOTE = (
     "What is said of citations is after Xing, Baldwin and Lau (arXiv 2406.12645): one citation is masked, and annotators say "

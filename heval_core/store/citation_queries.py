@@ -109,6 +109,19 @@ class CitationQueries(Database):
         rows = self.query(f"SELECT explanation_id {_FROM} WHERE {where} ORDER BY explanation.rowid", values)
         return list(rows["explanation_id"])
 
+    def readable_explanation(self, chosen: CitationFilter) -> str | None:
+        """Return the explanation that is shown first under a filter: the first, in stored order, of two sentences to ten, none
+        of which is said twice, with nothing wrong.
+        """
+        where, values = _where(chosen)
+        rows = self.query(
+            f"SELECT explanation_id {_FROM} WHERE {where} AND explanation.unavailable IS NULL AND "
+            "len(explanation.problems) = 0 AND len(sentences) BETWEEN 2 AND 10 AND len(list_distinct(bare)) = len(bare) "
+            "ORDER BY explanation.rowid LIMIT 1",
+            values,
+        )
+        return str(rows["explanation_id"].iloc[0]) if len(rows) else None
+
     def explanations(self, chosen: CitationFilter, start: int, count: int) -> pd.DataFrame:
         """Return explanation_id, claim, verdict, writer of some of them."""
         where, values = _where(chosen)

@@ -7,6 +7,8 @@ an item a space is ␣ and the end of a line ⏎. Text that a spreadsheet would 
 
 import csv
 import json
+import re
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,3 +117,19 @@ def as_csv(frame: pd.DataFrame) -> str:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray"
+
+
+# Letters of a filter in a file's name.
+LONGEST = 60
+
+
+def in_a_name(chosen: str) -> str:
+    """Write a filter for a file's name; where that says less than the filter, with a number that others do not have.
+
+    >>> in_a_name("model: demo-gpt2; answer_at: 0 to 0.5; explained: yes")
+    'model=demo-gpt2_answer_at=0-to-0.5'
+    """
+    parts = [part for part in chosen.split("; ") if part and not part.startswith("explained: ")]
+    text = re.sub(r"[^\w.+=-]+", "-", "_".join(part.replace(": ", "=", 1).replace(", ", "+") for part in parts))
+    whole = len(text) <= LONGEST and not re.search(r"[^\w.+,:; -]|search: ", chosen)
+    return text if whole else f"{text[:LONGEST]}-{zlib.crc32(chosen.encode()):08x}"

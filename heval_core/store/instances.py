@@ -67,6 +67,20 @@ class InstanceQueries(Database):
         where, values = chosen.where(by) if by else chosen.of_instances()
         return self.query(sql.format(where), [*before, *values, *after])
 
+    def telling_instance(self, chosen: Filter) -> str | None:
+        """Return the instance that is shown first under a filter: the first, in stored order, that an explanation can be right
+        or wrong about and methods are. Of two documents with different answers it was answered from one; three methods or more
+        put a token of the answer first, and one or more a token of the other document.
+        """
+        rows = self.under(
+            chosen,
+            "SELECT instance_id FROM pattern JOIN instance USING (instance_id) JOIN catalogue ON key = explainer "
+            "AND kind = 'explainer' WHERE NOT control AND dropped_because IS NULL AND \"group\" IN ('C1', 'C2') AND {} "
+            "GROUP BY instance_id, instance.rowid HAVING count(*) FILTER (pattern = 'answer') > 2 "
+            "AND count(*) FILTER (pattern = 'wrong_document') > 0 ORDER BY instance.rowid LIMIT 1",
+        )
+        return str(rows["instance_id"].iloc[0]) if len(rows) else None
+
     def instance_ids(self, chosen: Filter, order: Order = AS_STORED, descending: bool = False) -> list[str]:
         """Return ids of the kept instances under a filter. order: see `ordered`. Raises HEvalError for an unknown one."""
         joined, by, scored = ordered(order, descending)

@@ -109,6 +109,13 @@ FAITHFULNESS = ShardKind(
 FAITHFULNESS_PROTECTED = replace(
     FAITHFULNESS, name="faithfulness_protected", schema=pa.schema([*_LOST, ("settings", TEXT)]), split=_MEANS
 )
+# Explainers compared with themselves, on the same model with shuffled weights: a rank correlation for each of DEPTHS.
+RANDOMISED = ShardKind(
+    "randomised",
+    pa.schema([*((name, TEXT) for name in ("instance_id", "explainer", "part")), ("randomised", pa.float32())]),
+    ("instance_id", "explainer", "part"),
+    beside=True,
+)
 # One answer under a technique. Of the instance: its kind of context is its regime.
 BEHAVIOUR = ShardKind(
     "behaviour", _of_table("behaviour", "bcu", "ccu", "correct", "memory_kept", "neither"), ("instance_id",), beside=True
@@ -139,5 +146,5 @@ RECOVERY = ShardKind(
     of_regime=False,
 )
 _EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, HEAD_NEED, SOURCE, FAITHFULNESS, FAITHFULNESS_PROTECTED)
-_OF_INSTANCES = (INSTANCE, *_EXPLAINED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED, TRACED)
+_OF_INSTANCES = (INSTANCE, *_EXPLAINED, RANDOMISED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED, TRACED)
 KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, CLAIM, EXPLANATION, RECOVERY)}

@@ -195,7 +195,7 @@ class Database:
             return cursor.sql(sql, params=values).to_arrow_table()
 
     def tables(self) -> list[str]:
-        return list(self.query("SELECT table_name FROM duckdb_tables() ORDER BY table_name")["table_name"])
+        return list(self.query("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY 1")["table_name"])
 
     @contextmanager
     def batches(self, table: str, rows: int) -> Iterator[pa.RecordBatchReader]:

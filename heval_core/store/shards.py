@@ -1,8 +1,9 @@
 """Parquet shards and their manifest: the batch job's only output, written so that no interruption can harm them.
 
 A shard is written under a temporary name, synced and renamed, and then listed in `manifest.jsonl` with its row count
-and hash: a shard counts once it is listed. Lines are appended; an incomplete last line (after a crash) is ignored.
-`journal.jsonl` keeps runs, models and failures in the same way.
+and hash: a shard counts once it is listed. Lines are appended; an incomplete last line (after a crash) is ignored. `packing`
+moves shards from files of their own into row groups of larger ones. `journal.jsonl` keeps runs, models and failures in the
+same way.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,16 @@ from heval_core.folders import program
 from heval_core.records import CellKey, HEvalError
 from heval_core.records.json_lines import append_lines, read_lines
 from heval_core.store.kinds import FLOATS, KINDS, ShardKind
+from heval_core.store.row_groups import RowGroups
 
 FORMAT = 2
 # The format of the published results file (schema.sql).
 PUBLISHED_FORMAT = 18
 POINTER = "current.json"
 EVENTS = "events.jsonl"
+MANIFEST = "manifest.jsonl"
+# Folders of files that hold one shard, and of files that hold many.
+SHARDS, PACKED = "shards", "packed"
 
 _UNHASHED = ("seconds",)
 # Came later: hashed only where it holds something, so that rows without it keep their hash.
@@ -73,13 +77,27 @@ class Shard:
 @dataclass(frozen=True, kw_only=True)
 class Entry(Shard):
     """A shard that was made: one line of the manifest. content: hash of its rows without timings. failed: number of instances
-    whose failure is in the journal; a later run tries such a shard again."""
+    whose failure is in the journal; a later run tries such a shard again. group: the row group of a packed file that holds it,
+    and first: its first row there; None and 0 if it has a file of its own. sha256: of that file, or of the row group."""
 
     path: str
     rows: int
     sha256: str
     content: str
     failed: int = 0
+    group: int | None = None
+    first: int = 0
+
+    @property
+    def where(self) -> str:
+        """The file that holds the shard, with its row group."""
+        return self.path if self.group is None else f"{self.path}, row group {self.group}"
+
+    def line(self) -> dict[str, Any]:
+        """Return the shard's line of the manifest."""
+        return {
+            name: value for name, value in asdict(self).items() if self.group is not None or name not in ("group", "first")
+        }
 
 
 def plugin_keys(shards: Iterable[Shard]) -> dict[str, set[str]]:
@@ -97,6 +115,9 @@ class ShardStore:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        self.row_groups = RowGroups(folder)
+        # Newest entries, as they were when a shard was not where a reader sought it.
+        self._moved: dict[str, Entry] = {}
         format_file = folder / "format.json"
         if format_file.is_file():
             version = json.loads(format_file.read_text())["format"]
@@ -112,56 +133,84 @@ class ShardStore:
 
     def create(self) -> None:
         try:
-            (self.folder / "shards").mkdir(parents=True, exist_ok=True)
+            (self.folder / SHARDS).mkdir(parents=True, exist_ok=True)
             if not (self.folder / "format.json").is_file():  # whole or not at all: whoever reads the store may look now
-                self._keep("format.json", lambda path: path.write_text(json.dumps({"format": FORMAT}) + "\n"))
+                self.keep("format.json", lambda path: path.write_text(json.dumps({"format": FORMAT}) + "\n"))
         except OSError as error:
             raise HEvalError(f"The store {self.folder} cannot be written: {error.strerror}.") from error
 
     def entries(self) -> dict[str, Entry]:
-        """Return the newest entry of every key whose file exists."""
-        newest = {}
-        for line in read_lines(self.folder / "manifest.jsonl"):
-            entry = Entry(**line)
-            if (self.folder / entry.path).is_file():
-                newest[entry.key] = entry
-        return newest
+        """Return the newest entry of every key whose file exists, unless it was withdrawn since."""
+        while True:
+            before, entries = self._manifest(), self._entries()
+            # A manifest that was packed while it was read names files that are gone.
+            if before == self._manifest():
+                return entries
+
+    def _manifest(self) -> int | None:
+        """Return what tells the file of the manifest from one in its place; None where there is none."""
+        try:
+            return (self.folder / MANIFEST).stat().st_ino
+        except FileNotFoundError:
+            return None
+
+    def _entries(self) -> dict[str, Entry]:
+        newest = dict[str, Entry | None]()
+        exists = cache(lambda path: (self.folder / path).is_file())
+        for line in read_lines(self.folder / MANIFEST):
+            if "withdrawn" in line:
+                newest[line["withdrawn"]] = None
+            elif exists(line["path"]):
+                newest[line["key"]] = Entry(**line)
+        return {key: entry for key, entry in newest.items() if entry is not None}
 
     def write(self, shard: Shard, rows: list[dict[str, Any]], failed: int = 0) -> Entry:
-        kind = KINDS[shard.kind]
-        table = pa.Table.from_pylist(rows, schema=kind.schema)
-        name = "-".join(part for part in (f"{shard.start:06d}", kind.name, shard.explainer, shard.key[:10]) if part)
-        folders = [re.sub(r"[^\w.-]", "_", part) for part in shard.cell.of_regime if part]
-        path = Path("shards", *folders, f"{name}.parquet").as_posix()
-        hashed = self._keep(path, partial(_write_table, kind, table))
-        entry = Entry(**vars(shard), path=path, rows=len(rows), sha256=hashed, content=_content_hash(table), failed=failed)
-        append_lines(self.folder / "manifest.jsonl", [asdict(entry)])
-        return entry
+        table = pa.Table.from_pylist(rows, schema=KINDS[shard.kind].schema)
+        return self._add(shard, table, _content_hash(table), failed)
 
     def copy(self, entry: Entry, source: ShardStore) -> None:
         """List a shard of another store in this one, with a file of its own."""
-        self._keep(entry.path, partial(shutil.copyfile, source.folder / entry.path))
-        append_lines(self.folder / "manifest.jsonl", [asdict(entry)])
+        self._add(entry, source.read(entry), entry.content, entry.failed)
 
-    def _keep(self, path: str, write: Callable[[Path], Any]) -> str:
-        """Write a shard's file, whole or not at all. Returns its hash."""
+    def _add(self, shard: Shard, table: pa.Table, content: str, failed: int) -> Entry:
+        name = "-".join(part for part in (f"{shard.start:06d}", shard.kind, shard.explainer, shard.key[:10]) if part)
+        folders = [re.sub(r"[^\w.-]", "_", part) for part in shard.cell.of_regime if part]
+        path = Path(SHARDS, *folders, f"{name}.parquet").as_posix()
+        _, hashed = self.keep(path, partial(_write_table, KINDS[shard.kind], table))
+        of_shard = {field.name: getattr(shard, field.name) for field in fields(Shard)}
+        entry = Entry(**of_shard, path=path, rows=table.num_rows, sha256=hashed, content=content, failed=failed)
+        append_lines(self.folder / MANIFEST, [entry.line()])
+        return entry
+
+    def list_anew(self, entries: Iterable[Entry]) -> None:
+        """Write the manifest anew, whole or not at all."""
+        lines = [entry.line() for entry in entries]
+        self.keep(MANIFEST, lambda path: append_lines(path, lines))
+
+    def keep(self, path: str, write: Callable[[Path], Any], by_hash: bool = False) -> tuple[str, str]:
+        """Write a file, whole or not at all. by_hash: whether its name ends with its hash. Returns its path and its hash."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_suffix(".tmp")
+        temporary.unlink(missing_ok=True)  # a killed run left it
         try:
             write(temporary)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
+            hashed = sha256_of(temporary)
+            target = target.with_stem(f"{target.stem}-{hashed[:10]}") if by_hash else target
             os.replace(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)  # for instance if the disk is full
             raise
-        return sha256_of(target)
+        return target.relative_to(self.folder).as_posix(), hashed
 
     def remove_unfinished(self) -> None:
         """Remove files that a killed run left unfinished. Call it only while holding the store."""
-        for unfinished in (self.folder / "shards").rglob("*.tmp"):
-            unfinished.unlink(missing_ok=True)
+        (self.folder / MANIFEST).with_suffix(".tmp").unlink(missing_ok=True)
+        for name in (SHARDS, PACKED):
+            for unfinished in (self.folder / name).rglob("*.tmp"):
+                unfinished.unlink(missing_ok=True)
 
     def event(self, what: str, **fields: Any) -> None:
         """Add a line to the log of a run's events (`progress` reads it)."""
@@ -173,27 +222,60 @@ class ShardStore:
 
     def read(self, entry: Entry, columns: list[str] | None = None) -> pa.Table:
         """Return a shard's rows; by default all columns. Those that an older file lacks are null."""
-        path, schema = self.folder / entry.path, KINDS[entry.kind].schema
+        entry, schema = self._now(entry), KINDS[entry.kind].schema
+        if entry.group is not None:
+            return self.row_groups.rows(entry.path, entry.group, schema, columns).slice(entry.first, entry.rows)
+        path = self.folder / entry.path
         # Half the time of `read_table`, which is needed for files of another version.
         with pq.ParquetFile(path) as file:
             if file.schema_arrow.equals(schema):
                 return file.read(columns, use_threads=False).select(columns or schema.names)
         return pq.read_table(path, schema=schema, columns=columns)
 
+    def _now(self, entry: Entry) -> Entry:
+        """Return where a shard is now: it may have been packed since the manifest was read."""
+        if (self.folder / entry.path).is_file():
+            return entry
+        moved = self._moved.get(entry.key)
+        if moved is None or not (self.folder / moved.path).is_file():
+            self._moved = self.entries()
+            moved = self._moved.get(entry.key)
+        return moved if moved is not None and moved.content == entry.content else entry
+
     def size(self, entries: Iterable[Entry]) -> int:
-        return sum((self.folder / entry.path).stat().st_size for entry in entries)
+        """Return the bytes of some shards; of a packed one its rows' share of the row group."""
+        return sum(map(self._size, map(self._now, entries)))
+
+    def _size(self, entry: Entry) -> int:
+        if entry.group is None:
+            return (self.folder / entry.path).stat().st_size
+        size, rows = self.row_groups.size(entry.path, entry.group)
+        return size * entry.rows // max(1, rows)
 
     def intact(self, entry: Entry) -> bool:
-        """Return whether a shard's file has the hash that the manifest lists."""
+        """Return whether a shard's file, or its row group, has the hash that the manifest lists."""
+        entry = self._now(entry)
         path = self.folder / entry.path
-        return path.is_file() and sha256_of(path) == entry.sha256
+        if not path.is_file():
+            return False
+        return entry.sha256 == (sha256_of(path) if entry.group is None else self.row_groups.sha256(entry.path, entry.group))
 
-    def set_aside(self, entry: Entry) -> Path:
-        """Move a bad shard out of the way, so that the next run makes it again."""
+    def set_aside(self, entry: Entry) -> str:
+        """Move a bad shard out of the way, so that the next run makes it again. Returns what was done with it."""
+        if entry.group is not None:
+            self.remove(entry)
+            return "not listed any more"
         path = self.folder / entry.path
         aside = path.with_suffix(".bad")
         os.replace(path, aside)
-        return aside
+        return f"set aside as {aside.name}"
+
+    def remove(self, entry: Entry) -> None:
+        """Remove a shard. A packed one is in its file until that is packed again."""
+        if entry.group is None:
+            (self.folder / entry.path).unlink()
+        else:
+            append_lines(self.folder / MANIFEST, [{"withdrawn": entry.key}])
 
     def note(self, kind: str, *lines: dict[str, Any]) -> None:
         """Add lines about a run, a model or failures to the journal, all written and synced together."""
@@ -271,21 +353,24 @@ class ShardRows:
         return pa.concat_tables(self._open.values()).take(pa.array(positions.to_numpy(dtype="int64")))
 
 
-def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
+def encoding_of(kind: ShardKind) -> dict[str, Any]:
+    """Return how a kind's rows are written, as arguments of pyarrow's writers."""
     # A column is either byte-split or dictionary-encoded, and lists of floats gain nothing from a dictionary.
-    dictionary = [field.name for field in table.schema if field.type not in (FLOATS, pa.float32())] or False
-    pq.write_table(
-        table,
-        where,
-        compression="zstd",
-        compression_level=15,
-        use_dictionary=dictionary,
-        column_encoding=None,
-        use_byte_stream_split=list(kind.split) or False,
+    dictionary = [field.name for field in kind.schema if field.type not in (FLOATS, pa.float32())]
+    return {
+        "compression": "zstd",
+        "compression_level": 15,
+        "use_dictionary": dictionary or False,
+        "column_encoding": None,
+        "use_byte_stream_split": list(kind.split) or False,
         # Both make a small file larger by a fifth, and tell nothing that the columns' own types do not.
-        store_schema=False,
-        write_statistics=False,
-    )
+        "store_schema": False,
+        "write_statistics": False,
+    }
+
+
+def _write_table(kind: ShardKind, table: pa.Table, where: Any) -> None:
+    pq.write_table(table, where, **encoding_of(kind))
 
 
 def sha256_of(path: Path) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from heval_core.records import FOLLOWED, TECHNIQUE
+from heval_core.store.earlier_file import AGAIN, EarlierFile
 from heval_core.store.kinds import SCHEMA, TABLES
 from heval_core.store.reader import Reader
 
@@ -81,7 +82,7 @@ class Writer:
         config = {"memory_limit": "1GiB", "threads": "1", "checkpoint_threshold": "256MiB"}
         self._db = duckdb.connect(str(path), config=config)
         self._path = path
-        self._db.execute(SCHEMA)
+        self._db.execute(SCHEMA + AGAIN)
 
     def __enter__(self) -> Self:
         return self
@@ -122,6 +123,24 @@ class Writer:
         self._db.register("incoming", pa.RecordBatchReader.from_batches(columns, chain([first], batches)))
         self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
         self._db.unregister("incoming")
+
+    def earlier(self, path: Path) -> EarlierFile:
+        """Open the last published file beside this one."""
+        return EarlierFile(self._db, path)
+
+    def sizes(self, tables: Iterable[str]) -> dict[str, int]:
+        """Return how many rows each table has."""
+        counts = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in tables)
+        return dict(self._db.execute(counts).fetchall())
+
+    def take_over(self, path: Path, tables: Iterable[str]) -> None:
+        """Insert the rows of some tables of another results file, in their order."""
+        literal = str(path).replace("'", "''")
+        self._db.execute(f"ATTACH '{literal}' AS other (READ_ONLY)")
+        for table in tables:
+            self._db.execute(f"INSERT INTO {table} SELECT * FROM other.{table} ORDER BY rowid")
+        self._db.execute("DETACH other")
+        path.unlink()
 
     def rule_shares(self) -> tuple[Any, ...]:
         """Return what `findings.claims.RuleShares` holds, of Regular's answers to prompts without options."""

@@ -10,14 +10,7 @@ Cost: two passes, with the documents and without.
 from dataclasses import dataclass
 from typing import Any
 
-from heval_core.techniques.shared.base import Base, Setting, Tensor, on_arrays
-
-
-def divergence(z_c: Tensor, z_0: Tensor) -> Tensor:
-    """Compute the Jensen-Shannon divergence of the two distributions, (…, 1), in nats."""
-    p, q = z_c.softmax(-1), z_0.softmax(-1)
-    middle = (p + q) / 2
-    return ((p.xlogy(p) + q.xlogy(q)) / 2 - middle.xlogy(middle)).sum(-1, keepdim=True).clamp_min(0)
+from heval_core.techniques.shared.base import Base, Setting, Tensor, divergence, on_arrays
 
 
 @on_arrays

@@ -23,6 +23,8 @@ SHARED = ("technique", "model", "dataset", "regime", "group", *SLICED, "search",
 _PAGE, _VIEWS, _NOTICES, _REPORTED = "page_of_view", "views", "notices", "said_of_link"
 # How many of the known values an error lists.
 _LISTED = 8
+# With how many of them a wrong one is compared, at most.
+_COMPARED = 3000
 
 
 def enter(page: str) -> None:
@@ -120,9 +122,10 @@ def requested(name: str, options: Sequence[T], default: T | None = None, what: s
 
 def refuse(name: str, wrong: str, options: Sequence[str], what: str) -> None:
     """Show an error on the page: the link asks for something that is not there. Offers the nearest that is."""
-    listed = ", ".join(options[:_LISTED]) + (f", and {len(options) - _LISTED} more" if len(options) > _LISTED else "")
+    listed = ", ".join(options[:_LISTED]) + (f", and {len(options) - _LISTED:,} more" if len(options) > _LISTED else "")
     available = f"there are: {plain(listed)}." if options else "there is none under these filters."
-    nearest = (difflib.get_close_matches(wrong, options, 1, cutoff=0.4) or [""])[0]
+    # Of very many it takes seconds.
+    nearest = (difflib.get_close_matches(wrong, options[:_COMPARED], 1, cutoff=0.4) or [""])[0]
     rest = [text for text in values(name) if text != wrong]
     label = f"Show {plain(nearest)} instead" if nearest else "Show the page without it"
     error = f"The link asks for the {what} {plain(wrong[:80])}, which is not in these results; {available}"

@@ -11,11 +11,10 @@ import streamlit as st
 
 from heval_core.evaluation.board import making
 from heval_core.evaluation.board.conclusion import conclusion
-from heval_core.evaluation.board.costs import costs_shown
+from heval_core.evaluation.board.exported import exported_board, exported_pairs
 from heval_core.evaluation.board.records import SCALED, Board, BoardColumn
 from heval_core.evaluation.comparisons import against, tally
 from heval_core.evaluation.means import MEASURED_ON
-from heval_core.evaluation.ranking import COMPARED
 from heval_core.evaluation.usable import FEWEST, replaced_agreement
 from heval_core.figures import front
 from heval_core.figures.board import (
@@ -44,7 +43,7 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, links
 from heval_core.ui.exports import draw_table, picture
 from heval_core.ui.marks import MarkSelection, draw_instances
-from heval_core.ui.published_results import names_of, query
+from heval_core.ui.published_results import RESULTS_TITLES, WHICH_RESULTS, bundled, names_of, offered, query
 
 MARK = MarkSelection("mark", ("explainer", "column", "model"))
 NOTHING = (
@@ -95,9 +94,9 @@ def draw_overall(results: Reader, chosen: Filter, board: Board) -> None:
         if box.open:
             draw_table(results, main_table(board), exported_board(board), "board", {"filter": str(chosen)})
             with st.container(horizontal=True):
-                picture(results, lambda: as_drawing(by_question(board, names_of(results))), "board")
+                picture(results, lambda: as_drawing(by_question(board, names_of(results))), "board", chosen, board.models)
                 if quality := front_figure(board):
-                    picture(results, partial(front.as_drawing, quality), "front", "Quality against cost")
+                    picture(results, partial(front.as_drawing, quality), "front", chosen, board.models, "Quality against cost")
 
 
 def _why_not_the_second(chosen: Filter, board: Board) -> None:
@@ -227,20 +226,6 @@ def behind(board: Board, chosen: Filter, column: BoardColumn | None, key: str, m
     return replace(chosen, model=models, dataset=datasets, regime=regimes, group=groups, explained_by=key)
 
 
-def exported_board(board: Board) -> pd.DataFrame:
-    """Return a row for each column and explainer, with its costs over all prompts, its rank by the mean, and whether on the
-    front.
-    """
-    costs = costs_shown(board).set_index("explainer")
-    front = board.quality.set_index("explainer")[["value", "on_front"]].rename(columns={"value": "quality"})
-    controls, ranks = (
-        board.values["explainer"].isin(list(board.controls)),
-        board.values["explainer"].map(board.overall.ranks()),
-    )
-    values = board.values.assign(control=controls, rank=ranks).drop(columns=list(COMPARED))
-    return values.join(costs, on="explainer").join(front, on="explainer")
-
-
 def choose_question(there: Collection[str] = SCALED) -> str:
     """Offer one of the three questions, kept in the link. there: those that have a number."""
     links = {QUESTIONS[question].link: question for question in SCALED if question in there}
@@ -254,6 +239,12 @@ def draw_prompts(results: Reader, chosen: Filter, board: Board, *, marked: bool)
     harder = any(column.scaled and not column.plain for column in board.columns)
     nothing = "" if harder else "These results have no prompts with decoys, and none that were padded."
     st.markdown(conclusion(board, lambda name: f"**{plain(name)}**").harder or nothing)
+    for name in () if harder or chosen != Filter(technique=chosen.technique, explained=chosen.explained) else offered():
+        others = bundled(name, in_part=True)
+        if others and others.snapshot_id != results.snapshot_id and len(query(others, Reader.choices).pipe(_decoys)):
+            asked_for = {WHICH_RESULTS: name, "tab": "source"}
+            label = f"{RESULTS_TITLES[name]} have some"
+            st.page_link("pages/leaderboard.py", label=label, icon=":material/arrow_forward:", query_params=asked_for)
     if marked and (harder or MARK.id):
         selection(results, chosen, board)
     if not harder:
@@ -263,6 +254,11 @@ def draw_prompts(results: Reader, chosen: Filter, board: Board, *, marked: bool)
     with _numbers("every question, decoy and length") as box:
         if box.open:
             draw_table(results, harder_table(board), exported_board(board), "board-harder", {"filter": str(chosen)})
+
+
+def _decoys(choices: pd.DataFrame) -> pd.DataFrame:
+    """Select the regimes with a decoy or a length that explainers ran on."""
+    return choices[choices["regime"].str.contains(".", regex=False) & choices["explained"]]
 
 
 PAIR = MarkSelection("pair", ("first", "second", "model", "dataset", "column"))
@@ -339,10 +335,3 @@ def most_different(results: Reader, chosen: Filter, board: Board, names: dict[st
         titled = differences.rename(columns={"first": names[higher], "second": names[lower]}).round(3)
         about = f"The {len(differences)} instances with the largest difference. Tick one to get a link to it."
         draw_instances(names_of(results).readable(titled), differences["instance_id"], f"higher_{higher}", about)
-
-
-def exported_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return every difference, with how often its pair is won, tied and lost at its question."""
-    names = ["column", "first", "second"]
-    counts = [dict(zip(names, key, strict=True)) | tally(rows) for key, rows in pairs.groupby(names, sort=False)]
-    return pairs.merge(pd.DataFrame(counts).drop(columns=["mean difference"]), on=names)

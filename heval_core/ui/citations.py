@@ -10,22 +10,20 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from heval_core.evaluation.ranking import sentences, who
 from heval_core.figures.citation_claim import claim_drawing, first_passage
 from heval_core.figures.citations import (
     alphas_table,
-    answered,
+    answer,
     cell_in_words,
     explainers_figure,
     explanations_table,
     not_available,
-    rankings,
     recovery_figure,
     recovery_table,
 )
 from heval_core.present.html import plain
 from heval_core.present.names import Names
-from heval_core.present.numbers import interval, number
+from heval_core.present.numbers import number
 from heval_core.records.vocabulary import CITATION_MEASURES, MASKINGS, OF_EXPLAINERS, OF_EXPLANATIONS, REAL_NOTE, titles
 from heval_core.store.citation_queries import ONLY, CitationFilter
 from heval_core.store.reader import Reader
@@ -114,48 +112,6 @@ _DEMO = (
     "nothing about real models."
 )
 _SMALL = "A small model wrote these explanations of made-up claims. They say nothing about large models."
-# How a measure is called in the answer.
-_SHORT = {"f1": "F1", "f1_of_claims": "F1", "precision": "precision", "recall": "recall"}
-
-
-def answer(cells: pd.DataFrame, measure: str, masking: str, writers: Sequence[str], names: Names) -> str:
-    """Say which reader is best, and how well it puts back what each writer cited; or that none is better than a control.
-
-    cells: rows of `cell_recovery` of one source of claims and selector. measure, masking: those of the figure.
-    """
-    known = answered(cells[cells["writer"].isin(writers)], measure, [masking]).dropna(subset=["value"])
-    ranked = {writer: ranks for writer, ranks in rankings(known, names).items() if ranks.methods}
-    if not ranked:
-        return "No annotator has answered here yet, so nothing can be said."
-    best = {
-        writer: who(ranks.best, lambda key: f"**{plain(names.annotator(key))}**", "reader") for writer, ranks in ranked.items()
-    }
-    shared = len({frozenset(ranks.best) for ranks in ranked.values()}) == 1
-    rows, better = known.set_index(["writer", "annotator"]), False
-    clauses = list[str]()
-    for writer, ranks in ranked.items():
-        row, ahead = rows.loc[(writer, ranks.best[0])], [key for key in ranks.controls if names.control(key)]
-        value = interval(row["value"], row["low"], row["high"]).replace("[", r"\[").replace("]", r"\]")
-        guessing = "" if pd.isna(row["chance"]) else f"guessing {number(row['chance'])}"
-        beside = f" ({guessing})" if guessing else ""
-        by = best[writer] if len(ranks.best) == 1 else f"the highest of {best[writer]}"
-        if ahead:
-            control = f"the control {plain(names.annotator(ahead[0]))} ({number(rows.loc[(writer, ahead[0])]['value'])})"
-            clause = f"no reader does better than {control}; {by} has {_SHORT.get(measure, 'a share of')} {value}{beside}"
-        elif guessing and not pd.isna(row["low"]) and row["low"] <= row["chance"]:
-            clause = f"{by} is no better than guessing ({value}, {guessing})"
-        else:
-            better, clause = (
-                True,
-                f"{_SHORT.get(measure, 'share')} {value}{beside}" + ("" if shared else f", by {best[writer]}"),
-            )
-        if rivals := [key for key in ranks.controls if not names.control(key)]:
-            does = "does better than" if rivals[0] in ranks.better else "is not told apart from"
-            does, rival = f"{does} {'that reader' if ahead else 'it'}", rows.loc[(writer, rivals[0])]["value"]
-            clause += f"; but the explainer {plain(names.annotator(rivals[0]))} {does} ({number(rival)})"
-        clauses.append(f"on explanations by **{plain(writer)}**: {clause}")
-    # Who only guesses, or is not ahead of a control, is not best.
-    return sentences([*([f"best reader: {next(iter(best.values()))}"] if shared and better else []), *clauses])
 
 
 def draw(results: Reader, shown: Shown, measure: str, masking: str) -> None:
@@ -280,7 +236,8 @@ def choose_claims(shown: Shown) -> CitationFilter:
 def draw_claim(results: Reader, shown: Shown, chosen: CitationFilter, bar: DeltaGenerator) -> None:
     """Draw steps and list, then the claim. bar: where the steps stand."""
     ids = query(results, Reader.explanation_ids, chosen)
-    position, id = listing.position_among(ids, "explanation", lambda id: query(results, Reader.explanation, id))
+    usual = None if chosen.only or chosen.search else query(results, Reader.readable_explanation, chosen)
+    position, id = listing.position_among(ids, "explanation", lambda id: query(results, Reader.explanation, id), usual)
     with bar:
         listing.steps(position, _show, "claim")
     if id is None:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.publishing_thread import in_words
 from heval_core.evaluation.usable import notes, text_agreement
 from heval_core.figures.outcomes import LEFT_OUT, in_regime_order, outcome_bars, sources, statistics
 from heval_core.present.html import plain
@@ -22,7 +23,7 @@ from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from heval_core.ui import links
 from heval_core.ui.marks import MarkSelection, draw_plotly
-from heval_core.ui.published_results import in_words, names_of, query, results_folder
+from heval_core.ui.published_results import names_of, query, results_folder
 
 
 def draw(results: Reader, chosen: Filter) -> None:

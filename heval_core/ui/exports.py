@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -13,14 +14,16 @@ import streamlit as st
 from heval_core.evaluation.ranking import COMPARED
 from heval_core.present.drawing import Drawing, as_svg
 from heval_core.present.html import plain
+from heval_core.present.names import model_title
 from heval_core.present.table import Table
-from heval_core.records.vocabulary import OURS
-from heval_core.store.export import as_csv, long_table
+from heval_core.records.vocabulary import OURS, listed
+from heval_core.store.export import as_csv, in_a_name, long_table
+from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.component import component
 from heval_core.ui.published_results import SNAPSHOT, names_of
 
-LONGEST = 60  # letters of a filter in a file's name
+_LETTER = 7.0  # pixels of one in a figure's last line, at most
 _MIME = {
     "csv": "text/csv",
     "html": "text/html",
@@ -91,26 +94,28 @@ def table_exports(
             download(label, make, f"{stem}.{kind}", f"{label.lower()}_{name}")
 
 
-def in_a_name(chosen: str) -> str:
-    """Write a filter for a file's name; where that says less than the filter, with a number that others do not have.
-
-    >>> in_a_name("model: demo-gpt2; answer_at: 0 to 0.5; explained: yes")
-    'model=demo-gpt2_answer_at=0-to-0.5'
+def picture(
+    results: Reader, draw: Callable[[], Drawing], name: str, chosen: Filter, models: Iterable[str], about: str = "The figure"
+) -> None:
+    """Offer a figure as SVG, which is drawn when it is asked for. Its name and its last line say filter and snapshot, the line
+    also the models, by their keys, that it is of.
     """
-    parts = [part for part in chosen.split("; ") if part and not part.startswith("explained: ")]
-    text = re.sub(r"[^\w.+=-]+", "-", "_".join(part.replace(": ", "=", 1).replace(", ", "+") for part in parts))
-    whole = len(text) <= LONGEST and not re.search(r"[^\w.+,:; -]|search: ", chosen)
-    return text if whole else f"{text[:LONGEST]}-{zlib.crc32(chosen.encode()):08x}"
+    models = listed([model_title(str(key)) for key in dict.fromkeys(models)])
+    line = " · ".join(filter(None, (models, str(replace(chosen, model=())), f"HEval, snapshot {results.snapshot_id}")))
 
+    def noted() -> str:
+        drawing = draw()
+        for part in wrap(line, int(drawing.width / _LETTER)):
+            drawing.words("faint", (8, drawing.height + 12), part)
+            drawing.height += 18
+        return as_svg(drawing)
 
-def picture(results: Reader, draw: Callable[[], Drawing], name: str, about: str = "The figure") -> None:
-    """Offer a figure as SVG, which is drawn when it is asked for."""
-    stem, label = f"heval-{name}-{results.snapshot_id[:8]}", "SVG" if about == "The figure" else f"SVG · {about}"
-    download(label, lambda: as_svg(draw()), f"{stem}.svg", f"svg_{name}", about)
+    stem = "-".join(filter(None, ("heval", name, in_a_name(str(chosen)), results.snapshot_id[:8])))
+    download("SVG" if about == "The figure" else f"SVG · {about}", noted, f"{stem}.svg", f"svg_{name}", about)
 
 
 def link_button(results: Reader) -> None:
     """Offer the address of exactly this view, with the snapshot of its results."""
     with st.popover("Link", icon=":material/link:"):
         component("copy_link", "link_to_this_view", {"more": {SNAPSHOT: results.snapshot_id}})
-        st.caption("It opens this view in any browser. The newest two sets of results are kept.")
+        st.caption("It opens this view in any browser that reaches this server. The newest two sets of results are kept.")

@@ -9,18 +9,23 @@ import streamlit as st
 from heval_core.evaluation.board.conclusion import conclusion
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.patterns import patterns_under
-from heval_core.evaluation.ranking import ranking, who
-from heval_core.figures.pattern_panels import pattern_figure, shares_of, side_by_side
+from heval_core.figures.pattern_panels import (
+    commonest_failure,
+    pattern_figure,
+    pattern_table,
+    patterns_verdict,
+    shares_of,
+    side_by_side,
+)
 from heval_core.present.drawing import id_of
 from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names
-from heval_core.present.numbers import SHARE, interval, percent
 from heval_core.records import vocabulary
 from heval_core.records.vocabulary import PATTERNS, listed
 from heval_core.store.filters import BestToken, Filter
 from heval_core.store.reader import Reader
 from heval_core.ui import address, links
-from heval_core.ui.exports import table_exports
+from heval_core.ui.exports import draw_table
 from heval_core.ui.marks import draw_figures, draw_instances
 from heval_core.ui.published_results import names_of, query
 
@@ -44,7 +49,7 @@ def draw(results: Reader, chosen: Filter, board: Board) -> None:
     )
     ranked = [row.key for row in board.rows if row.key in explainers and (row.key in ran_on_all or not row.control)]
     with st.container(key="answer"):
-        st.markdown(_verdict(compared, methods, names))
+        st.markdown(patterns_verdict(compared, methods, names))
     if few := sorted(map(names.explainer, set(shares["explainer"]) - ran_on_all)):
         ran = f"{listed(few)} ran on fewer of these instances and {'is' if len(few) == 1 else 'are'} not compared: "
         st.caption(f"{plain(ran)}choose the datasets and regimes that all have.")
@@ -53,47 +58,6 @@ def draw(results: Reader, chosen: Filter, board: Board) -> None:
     with figure:
         draw_figures("failures", pattern_figure(counts, ranked, names), on_pick=_pick, picked=id_of(mark))
     _behind(results, chosen, counts, names)
-
-
-def _verdict(shares: pd.DataFrame, ranked: Sequence[str], names: Names) -> str:
-    """Say who puts the answer first most often, and how often the recommended and the last method of the board do.
-
-    shares: of `shares_of`. ranked: methods, the recommended one first.
-    """
-    right = shares[shares["pattern"] == "answer"].set_index("explainer")
-    if not ranked or right.empty:
-        return "No method with a rank is left under these filters."
-    best = ranking(right.loc[list(ranked)].reset_index(), of=("share", "low", "high")).best
-
-    def bold(key: str) -> str:
-        return f"**{plain(names.explainer(key))}**"
-
-    often = (
-        _share(right.loc[best[0]])
-        if len(best) == 1
-        else " to ".join(percent(end) for end in (right["share"][best[-1]], right["share"][best[0]]))
-    )
-    guessing = percent(right["chance"][best[0]])
-    sentences = [
-        f"{who(best, bold)} {'puts' if len(best) == 1 else 'put'} the answer first in {often} (guessing: {guessing})."
-    ]
-    if ranked[0] not in best:
-        sentences.append(f"{bold(ranked[0])}, which *Overall* recommends, does so in {_share(right.loc[ranked[0]])}.")
-    if ranked[-1] not in (ranked[0], *best) and (kind := _failure(shares, ranked[-1])):
-        first = PATTERNS[kind].title.lower()
-        sentences.append(f"{bold(ranked[-1])} does so in {_share(right.loc[ranked[-1]])}; most often first: *{first}*.")
-    return " ".join(sentences)
-
-
-def _failure(shares: pd.DataFrame, explainer: str) -> str:
-    """Return the pattern of what it puts first most often where that is not the answer; "" if nothing is known of it."""
-    wrong = shares[(shares["explainer"] == explainer) & (shares["pattern"] != "answer")]
-    return "" if wrong.empty else str(wrong.loc[wrong["share"].idxmax(), "pattern"])
-
-
-def _share(row: pd.Series) -> str:
-    """Write a share in Markdown: `72 % [66, 78]`."""
-    return interval(row["share"], row["low"], row["high"], SHARE).replace("[", r"\[").replace("]", r"\]")
 
 
 def _pick(id: Sequence[str]) -> None:
@@ -116,7 +80,7 @@ def _examples(
         label = "Instances in which"
         explainer = address.one_of(label, explainers, "explainer", worst, what="explainer", titles=titles, menu=True)
     with second:
-        usual = _failure(side_by_side(shares_of(counts)), explainer) or patterns[1]
+        usual = commonest_failure(side_by_side(shares_of(counts)), explainer) or patterns[1]
         pattern = address.one_of("points at", patterns, "pattern", usual, titles=vocabulary.titles(PATTERNS), menu=True)
     with third:
         dataset = address.one_of("in", list(everywhere), "in_dataset", what="dataset", titles=everywhere, menu=True)
@@ -138,10 +102,4 @@ def _examples(
 
 def _behind(results: Reader, chosen: Filter, counts: pd.DataFrame, names: Names) -> None:
     with st.expander("The numbers · what each kind is, table, CSV, Parquet, LaTeX"):
-        st.markdown("\n".join(f"- **{PATTERNS[key].title}**: {text}" for key, (_, _, text, _) in PATTERNS.items()))
-        st.caption(
-            "The first that holds, in this order: the answer, other document, the question, function word, near the entity."
-        )
-        titled = counts.assign(pattern=counts["pattern"].map(vocabulary.titles(PATTERNS)))
-        st.dataframe(names.readable(titled).round(3), hide_index=True)
-        table_exports(results, counts, "patterns", {"filter": str(chosen)})
+        draw_table(results, pattern_table(counts, names), counts, "patterns", {"filter": str(chosen)})

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.means import available, means
 from heval_core.figures.measures import as_normalised
 from heval_core.figures.palette import in_order
 from heval_core.figures.plots import scatter
 from heval_core.metrics.shared.measure import PROTECTED, QUESTION_PROTECTED, Measure
-from heval_core.plugins.measures import headlines, measures_of
+from heval_core.plugins.measures import headlines, measures, measures_of
 from heval_core.present.names import regime_title
 from heval_core.present.numbers import number, so_many
-from heval_core.records import CELL
+from heval_core.records import CELL, DEPTHS
 from heval_core.records.vocabulary import REPLACEMENTS
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.store.filters import Filter
@@ -111,10 +112,53 @@ def _verdict(points: pd.DataFrame) -> str:
     )
 
 
+def under_shuffled_weights(results: Reader, chosen: Filter) -> pd.DataFrame:
+    """Return a row per explainer: mean rank correlation with itself at each of DEPTHS, with its interval, and answers (n)."""
+    cells = query(results, Reader.cells, chosen, "randomised", 0)
+    return means(available(cells), ("part", "explainer"))
+
+
+def looks_at_the_model(results: Reader, chosen: Filter) -> None:
+    """Draw what is left of each explainer's ranks when the weights are shuffled; nothing where that was not measured."""
+    table = under_shuffled_weights(results, chosen)
+    if table.empty:
+        return
+    names = names_of(results)
+    st.subheader("Does it look at the model?")
+    whole = table[table["part"] == DEPTHS[-1]].set_index("explainer")
+    methods = whole[~whole.index.isin(names.controls)].sort_values("value")
+    st.markdown(_sentence(methods.rename(names.known("explainer"))))
+    titles = dict(measures()["randomised"].part_titles)
+    shown: dict[str, dict[str, str]] = {titles[depth]: {} for depth in DEPTHS}
+    for row in table.itertuples():  # controls have no interval: it is so by construction
+        ends = "" if row.explainer in names.controls else f" [{number(row.low)}, {number(row.high)}]"
+        shown[titles[str(row.part)]][str(row.explainer)] = f"{number(row.value)}{ends}"
+    order = [*methods.index, *(key for key in whole.index if key in names.controls)]
+    rows = pd.DataFrame(shown).reindex(order).assign(answers=whole["n"]).rename(names.known("explainer"))
+    st.dataframe(rows.rename_axis("explainer"), width="stretch")
+    st.caption(
+        "Rank correlation of an explainer's scores with its own on the same model with shuffled weights, mean over the cells, "
+        "95 %. 0: nothing is left, as it should be; 1: it does not look at the model, as controls do not."
+    )
+
+
+def _sentence(methods: pd.DataFrame) -> str:
+    """Say of how many methods nothing is left, and what is left of the highest. methods: by title, by rising value."""
+    if methods.empty:
+        return "Only controls were compared."
+    none, highest = ((methods["low"] <= 0) & (methods["high"] >= 0)).sum(), methods.iloc[-1]
+    return (
+        f"With all weights shuffled, what is left of the ranks cannot be told from 0 for {none} of "
+        f"{so_many(len(methods), 'method')}. The highest is **{highest.name}**: {number(highest['value'])} "
+        f"[{number(highest['low'])}, {number(highest['high'])}]."
+    )
+
+
 def draw(results: Reader, chosen: Filter) -> None:
-    """Draw the measures of faithfulness, by replacement, and beside accuracy."""
+    """Draw the measures of faithfulness, by replacement, and beside accuracy; and what shuffled weights leave."""
     measure, k = measured_cells.draw(results, chosen, "faithfulness")
     protected = measure.switch == QUESTION_PROTECTED
     if len(query(results, Reader.cells, chosen, measure.metric, measure.at(k))):
         replacements(results, chosen, protected)
         faithful_or_right(results, chosen, k, protected)
+    looks_at_the_model(results, chosen)

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from heval_core.present.html import plain
 from heval_core.present.numbers import so_many
-from heval_core.records import TECHNIQUE, head_name
+from heval_core.records import CELL, TECHNIQUE, head_name
 from heval_core.records.regime_keys import ordered_regimes
 from heval_core.records.vocabulary import GROUPS, PATTERNS, REGIMES
 from heval_core.store.filters import COUNTED, BestToken, Filter
@@ -90,15 +90,24 @@ def filter_bar(
             options = _options(choices, column)
             titles = names_of(results).titles(column, options)
             chosen[column] = address.some_of(_LABELS[column], options, column, titles=titles, help=_HELP.get(column))
-        techniques = sorted(set(choices["technique"]), key=lambda technique: (technique != TECHNIQUE, technique))
-        # Where explainers ran on some instances only, techniques are compared by their answers alone on the others.
-        ran = query(results, Reader.choices)["explained"]
-        partly = bool(explained and ran.any() and not ran.all())
-        unsliced = Filter(**chosen, technique=_technique(results, techniques), explained=partly)
+        whole = everything(results, choices, explained=explained)
+        unsliced = replace(whole, **chosen, technique=_technique(results, _techniques(choices)))
         narrowed = _slice(results, unsliced, by_result=by_result) if sliced else unsliced
     if sliced:
         _held(results, [*_slice_names(by_result=by_result), *(["search"] if by_result else [])])
     return narrowed
+
+
+def everything(results: Reader, choices: pd.DataFrame, *, explained: bool) -> Filter:
+    """Return the filter where nothing is chosen. choices: what is `usable`."""
+    # Where explainers ran on some instances only, techniques are compared by their answers alone on the others.
+    ran, techniques = query(results, Reader.choices)["explained"], _techniques(choices)
+    partly = bool(explained and ran.any() and not ran.all())
+    return Filter(technique=tuple(techniques[:1] if len(techniques) > 1 else ()), explained=partly)
+
+
+def _techniques(choices: pd.DataFrame) -> list[str]:
+    return sorted(set(choices["technique"]), key=lambda technique: (technique != TECHNIQUE, technique))
 
 
 def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str:
@@ -114,14 +123,21 @@ def _chip(results: Reader, columns: Sequence[str], choices: pd.DataFrame) -> str
 
 
 def counts(results: Reader, chosen: Filter) -> str:
-    """Count what a filter leaves, here alone: `5 models · 2 datasets · 8,542 instances`."""
-    choices = usable(results, explained=True)
+    """Count what a filter leaves, here alone: `5 models · 2 datasets · 9,000 asked, 8,900 usable, 8,542 explained`.
+
+    Of the cells that explainers ran on; on others techniques are compared by their answers alone.
+    """
+    choices = query(results, Reader.choices)
+    choices = choices[choices["explained"]] if choices["explained"].any() else choices
     choices = choices if chosen.regime else plain_regimes(choices)
-    for column in ("model", "dataset", "regime", "technique"):
+    for column in CELL:
         if values := getattr(chosen, column):
             choices = choices[choices[column].isin(values)]
-    parts = [so_many(choices[column].nunique(), column) for column in ("model", "dataset")]
-    return " · ".join([*parts, so_many(how_many(results, replace(chosen, explained=True)), "instance")])
+    explained, answered = how_many(results, replace(chosen, explained=True)), choices[choices["group"] != "dropped"]
+    prompts, usable = choices["instances"].sum(), answered["instances"].sum()
+    whole = [] if chosen.cuts_cells else [f"{prompts:,} asked", f"{usable:,} usable"]
+    whole += [] if whole and explained == usable else [f"{explained:,} explained"]
+    return " · ".join([*(so_many(answered[column].nunique(), column) for column in ("model", "dataset")), ", ".join(whole)])
 
 
 def how_many(results: Reader, chosen: Filter) -> int:

@@ -41,15 +41,15 @@ def through_app() -> None:
 
 
 @contextmanager
-def results_page() -> Iterator[Reader]:
-    """Open a page of the results; below it stands where its numbers come from."""
+def results_page(*, at_once: bool = False) -> Iterator[Reader]:
+    """Open a page of the results; below it stands where its numbers come from. at_once: see `reader`."""
     through_app()
     address.notices()
     names = [name for name in offered() if name]
     if address.value(WHICH_RESULTS) not in ("", *names):
         right = " or ".join(names) or "left out, since HEVAL_STORE names the results"
         address.unreadable(WHICH_RESULTS, "the results", right)
-    results = reader()
+    results = reader(at_once=at_once)
     yield results
     draw_provenance(results)
 

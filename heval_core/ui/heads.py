@@ -12,6 +12,7 @@ import streamlit as st
 from heval_core.figures.plots import head_counts
 from heval_core.lm.installed import installed
 from heval_core.present.html import plain
+from heval_core.present.names import model_title
 from heval_core.present.numbers import SHARE, change, interval, number, ordinal, percent
 from heval_core.prompt_service.client import HeadsRequest, ask, asked_as_stored
 from heval_core.records import HEvalError, head_name
@@ -168,7 +169,7 @@ def draw_counts(results: Reader, chosen: Filter, model: str) -> None:
     table[counts["layer"], counts["head"]] = counts["instances"]
     top_head = counts.iloc[0]
     st.markdown(
-        f"Of {int(table.sum()):,} instances of {plain(model)} under these filters, "
+        f"Of {int(table.sum()):,} instances of {plain(model_title(model))} under these filters, "
         f"**{head_name(top_head['layer'], top_head['head'])}** was chosen in {percent(top_head['instances'] / table.sum())}; "
         f"{int((table > 0).sum())} of {table.size} heads were chosen at all."
     )

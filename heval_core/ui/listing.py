@@ -16,7 +16,9 @@ from heval_core.evaluation.orders import SORTED_BY, scores_of
 from heval_core.figures.palette import colour
 from heval_core.plugins.measures import headlines
 from heval_core.present.html import plain
+from heval_core.present.numbers import ordinal
 from heval_core.records import HEvalError
+from heval_core.records.vocabulary import answer_from
 from heval_core.store.filters import AS_STORED, Filter, ScoreOrder
 from heval_core.store.reader import Reader
 from heval_core.ui import address
@@ -47,8 +49,10 @@ class Position(NamedTuple):
         return address.whole("page", 1, pages, shown_page, "the page"), pages
 
 
-def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> tuple[Position, str | None]:
-    """Return the position, and what is shown: the link's, else the first; None if there is none.
+def position_among(
+    ids: list[str], name: str, find: Callable[[str], object], usual: str | None = None
+) -> tuple[Position, str | None]:
+    """Return the position, and what is shown: the link's, else the usual, else the first; None if there is none.
 
     What the link names is shown under any filter; the next and previous ones are inside the filter. name: the parameter of
     the link. find: raises HEvalError for what there is not at all.
@@ -56,13 +60,14 @@ def position_among(ids: list[str], name: str, find: Callable[[str], object]) -> 
     linked = address.value(name)
     if linked in ids:
         return Position(ids, ids.index(linked)), linked
-    first = (Position(ids, 0 if ids else None), ids[0] if ids else None)
+    start = ids.index(usual) if usual in ids else 0
+    first = (Position(ids, start if ids else None), ids[start] if ids else None)
     if not linked:
         return first
     try:
         find(linked)
     except HEvalError:
-        address.refuse(name, linked, [], name)
+        address.refuse(name, linked, ids, name)
         return first
     return Position(ids, None), linked
 
@@ -129,7 +134,9 @@ def listed_instances(results: Reader, chosen: Filter) -> tuple[Listed, Position,
         st.error(plain(str(error)))
         listed = (chosen, *listed[1:])
         ids = query(results, Reader.instance_ids, *listed)
-    return listed, *position_among(ids, "instance", results.instance)
+    unsorted = (order, listed[2]) == (AS_STORED, False) and replace(listed[0], technique=(), explained=False) == Filter()
+    usual = query(results, Reader.telling_instance, listed[0]) if unsorted else None
+    return listed, *position_among(ids, "instance", results.instance, usual)
 
 
 def show_instance(instance_id: str | None, **more: Any) -> None:
@@ -171,7 +178,7 @@ def order_title(name: str, titles: dict[str, str]) -> str:
 
 
 def _line(row: dict[str, Any], ranked: dict[str, str]) -> dict[str, Any]:
-    best = {key: row[name] for key, name in ranked.items()}
-    ranks = [{"color": colour(key), "rank": round(1 / one, 1) if one and one == one else None} for key, one in best.items()]
-    about = f"{row['answer']} ({row['group']})"
+    best = {key: round(1 / row[name], 1) if row[name] and row[name] == row[name] else None for key, name in ranked.items()}
+    ranks = [{"color": colour(key), "rank": rank, "said": ordinal(rank) if rank else "–"} for key, rank in best.items()]
+    about = f"{row['answer']}, {answer_from(row['group'])}"
     return {"id": row["instance_id"], "title": row["subject"], "about": about, "tokens": row["tokens"], "ranks": ranks}

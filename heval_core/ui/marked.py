@@ -38,4 +38,4 @@ def draw(results: Reader, chosen: Filter) -> None:
                 rows = kind.rows(cells)
                 rows = rows.assign(explainer_title=[title_of(str(key), names) for key in rows["explainer"]])
                 draw_table(results, marked_table(kind, cells, names), rows, kind.key, {"filter": str(chosen)})
-            picture(results, lambda: as_drawing(marked_figure(cells, names)), "marked")
+            picture(results, lambda: as_drawing(marked_figure(cells, names)), "marked", chosen, cells["model"])

@@ -194,7 +194,9 @@ def _numbers(results: Reader, values: Measured, chosen: Filter, names: Names, k:
     with st.container(horizontal=True):
         table_exports(results, cells, values.measure.key, about, latex=lambda: (table.exact(),))
         if values.parts["explainer"].isin(explainers).any():
-            picture(results, lambda: as_drawing(figure_of(values, explainers, names)), values.measure.key)
+            picture(
+                results, lambda: as_drawing(figure_of(values, explainers, names)), values.measure.key, chosen, cells["model"]
+            )
     columns = ["model", "dataset", "regime", "technique", "part", "explainer"]
     columns += ["value", "low", "high", "chance", "n", "group_sizes"]
     optional = ["normalised", "normalised_low", "normalised_high", "p", "unavailable"]

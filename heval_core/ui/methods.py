@@ -54,7 +54,8 @@ def definitions(results: Reader) -> list[tuple[str, list[Definition]]]:
         _of(row, str(row["title"]), families.get(str(row["family"]), str(row["family"])))
         for _, row in query(results, Reader.techniques).iterrows()
     ]
-    included = {str(name).partition("/")[0] for name in query(results, Reader.choices)["dataset"]}
+    of_people = query(results, Reader.quoted)["dataset"]
+    included = {str(name).partition("/")[0] for name in (*query(results, Reader.choices)["dataset"], *of_people)}
     datasets = [
         _of(row, str(row["title"]), "" if row["key"] in included else "not in these results") for row in rows("dataset")
     ]

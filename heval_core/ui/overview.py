@@ -22,11 +22,17 @@ from heval_core.store.reader import Reader
 from heval_core.ui import address, board, filters, links, own_answer, own_prompts, sources
 from heval_core.ui.exports import link_button
 from heval_core.ui.marks import draw_figures
-from heval_core.ui.published_results import WHICH_RESULTS, names_of, offered
+from heval_core.ui.published_results import (
+    RESULTS_TITLES,
+    WHICH_RESULTS,
+    draw_computing,
+    is_shipped,
+    names_of,
+    offered,
+    shipped_of,
+)
 
 TITLE = "Which highlight explanation can be trusted?"
-# What the folders of results are called.
-_RESULTS = {"own": "Your results", "real": "Real models", "demo": "Models with a taught rule"}
 
 
 def draw_head(results: Reader) -> Filter:
@@ -42,10 +48,15 @@ def draw_head(results: Reader) -> Filter:
             ):
                 counted = st.container(key="counts", width="content")
                 _which_results()
-            with filters.row():
-                chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True)
-                link_button(results)
-            with counted, st.popover(filters.counts(results, chosen).rpartition(" · ")[2]):
+            if is_shipped(results):
+                chosen = filters.everything(results, filters.usable(results, explained=True), explained=True)
+                draw_computing()
+            else:
+                with filters.row():
+                    chosen = filters.filter_bar(results, ("model", "dataset", "regime"), explained=True)
+                    link_button(results)
+            shown = sources.with_decoys(results, chosen) if sources.sources_of(results, chosen) else chosen
+            with counted, st.popover(filters.counts(results, shown).rpartition(" · ")[2]):
                 st.markdown(results.note or "Results of your own.")
     return chosen
 
@@ -60,8 +71,12 @@ def _which_results() -> None:
         def change() -> None:  # what the address asked of the others means nothing in these
             address.forget(**{WHICH_RESULTS: st.session_state["which_results"]})
 
-        titles = {"format_func": _RESULTS.get, "label_visibility": "collapsed", "required": True}
-        st.segmented_control("Results", choices, key="which_results", on_change=change, **titles)
+        def title(name: str) -> str:
+            computes = name != st.session_state["which_results"] and shipped_of(offered()[name]) is not None
+            return RESULTS_TITLES[name] + (" (computes for a minute)" if computes else "")
+
+        looks = {"format_func": title, "label_visibility": "collapsed", "required": True}
+        st.segmented_control("Results", choices, key="which_results", on_change=change, **looks)
 
 
 def draw_answer() -> None:
@@ -73,7 +88,7 @@ def draw_answer() -> None:
         return
     name, prompt, answer = next((one for one in chain([first], whole) if len(_cited(one[2])) > 1), first)
     st.subheader("One answer, traced")
-    st.caption(f"{plain(model_title(prompt.model))} was asked: “{plain(prompt.question)}” Click any word.")
+    st.caption(f"{plain(model_title(prompt.model))} was asked: “{plain(prompt.question)}”")
     own_answer.draw(name, prompt, answer, small=True)
 
 
@@ -86,7 +101,7 @@ def draw_board(results: Reader, chosen: Filter, leaderboard: Board) -> None:
     """Draw the figure of the Leaderboard's first tab that has numbers, in little room, and what it says."""
     hard, names = sources.sources_of(results, chosen), names_of(results)
     st.subheader(HARD_TITLE if hard else "Between guessing (0) and perfect (1)")
-    st.markdown(sources.sentence(hard, names, brief=True) if hard else board.recommendation(leaderboard))
+    st.markdown(sources.sentence(hard, names) if hard else board.recommendation(leaderboard))
     st.caption(f"{results.note.partition('. ')[0].rstrip('.')}." if results.note else "")
     figure = source_figure(hard, names, compact=True) if hard else by_question(leaderboard, names, compact=True)
     draw_figures("overview_marks", figure, on_pick=lambda id: _open(chosen, id, "source" if hard else "overall"))

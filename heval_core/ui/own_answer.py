@@ -18,6 +18,7 @@ from heval_core.figures.answer import SENTENCE, DrawnAnswer, answer_drawing
 from heval_core.figures.answer_changes import QUESTION, Change, Comparison, compared, side_by_side
 from heval_core.plugins import catalogue
 from heval_core.present.html import plain
+from heval_core.present.names import model_title
 from heval_core.present.numbers import so_many
 from heval_core.prompt_service.client import Ticket, begin
 from heval_core.records.stored_instances import StoredInstance
@@ -139,7 +140,9 @@ def draw(
         without = _without(prompt, result)
         about = {"without": without and asdict(without), "old": _OLD if old else None}
         if not here and not small:
-            st.caption(f"Written by {plain(prompt.model)}, which is not installed here: it can be read, not asked again.")
+            st.caption(
+                f"Written by {plain(model_title(prompt.model))}, which is not installed here: it can be read, not asked again."
+            )
     if small and not chosen["chosen"] and len(shown.sentences) > 1:  # something to see at first sight
         chosen["chosen"] = [shown.sentences[1].start, shown.sentences[1].end]
     about |= {"id": name, "status": status, "view": chosen, "static": not here, "small": small}
@@ -155,7 +158,7 @@ def draw_beside(one: tuple[OwnPrompt, WholeAnswer], other: tuple[OwnPrompt, Whol
     looks: dict[str, Any] = {"status": None, "without": None, "old": None, "small": True, "static": True, "view": {}}
     for side, (prompt, _), shown, column in zip(("left", "right"), (one, other), (left, right), st.columns(2), strict=True):
         with column:
-            st.markdown(f"**{plain(prompt.question)}** · {plain(prompt.model)}")
+            st.markdown(f"**{plain(prompt.question)}** · {plain(model_title(prompt.model))}")
             component("answer", f"answer_{side}", asdict(shown) | looks | {"id": prompt.id})
 
 

@@ -294,6 +294,12 @@ def at_once(explainers: Iterable[str], tokens: int) -> list[str]:
     return [key for key in explainers if key not in (*dear, SCREENED)]
 
 
+def target_of(prompt: OwnPrompt) -> str:
+    """Return what is explained. "The answer is one of" these; but an answer that has begun goes on as it would."""
+    named = prompt.target == "answer" and (prompt.answers or prompt.memory) and not prompt.begun
+    return "named" if named else prompt.target
+
+
 def as_code(prompt: OwnPrompt) -> str:
     """Return what asks the same in Python. The model's own layout is that of a call which names none."""
     if prompt.begun:
@@ -301,7 +307,7 @@ def as_code(prompt: OwnPrompt) -> str:
     how: dict[str, object] = {"question": prompt.question, "context": list(prompt.documents)}
     if prompt.mode == "word":
         named = {"context_answer": [one or None for one in prompt.answers], "memory_answer": prompt.memory}
-        how |= {name: value for name, value in named.items() if value} | {"target": prompt.target}
+        how |= {name: value for name, value in named.items() if value} | {"target": target_of(prompt)}
     else:
         how |= {"answer": prompt.answer} if prompt.answer else {"generate": prompt.generate}
     how |= {"explainers": ",".join(prompt.explainers), "dtype": prompt.dtype}

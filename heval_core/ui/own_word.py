@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import streamlit as st
 from heval_core.figures.palette import in_order
 from heval_core.plugins import catalogue
 from heval_core.present.html import plain
-from heval_core.present.names import first_sentence
+from heval_core.present.names import first_sentence, model_title
 from heval_core.prompting.prompts import assemble
 from heval_core.records.vocabulary import answer_from
 from heval_core.records.word_answers import WordAnswer
@@ -27,11 +28,18 @@ def draw(name: str, answer: WordAnswer) -> None:
         mapped = heads.HeadMap(mechlight.strengths(answer.layers), mechlight.head_name, runner_up, foil)
     view = reading.view_of(rows, mapped.names if mapped else [], len(instance.tokens))
     all_rows, data = heads.with_map(None, instance, mapped, rows, view["pick"])
-    reading.draw(instance, all_rows, view, data, lambda what: address.put(need=True) if what == "need" else None, {})
-    source = answer_from(instance.group)
-    st.caption(plain(f"{instance.model} · explained: {answer.target_text.strip()} against {answer.foil} · {source}"))
+    reading.draw(instance, all_rows, view, data, _on_request, {}, by_itself=answer.by_itself)
+    foil = re.sub(r"\(candidate (\w+)\)", lambda kind: f"({answer_from(kind[1])})", answer.foil)
+    of = next((one.group for one in instance.candidates if one.text.startswith(answer.target_text.strip())), instance.group)
+    explained = f"explained: {answer.target_text.strip()} ({answer_from(of)}) against {foil}"
+    st.caption(plain(f"{model_title(instance.model)} · {explained}"))
     for key, why in answer.refused.items():
         st.caption(f"{plain(catalogue.method(key).title)}: {plain(why)}")
+
+
+def _on_request(what: str) -> None:
+    if what == "need":
+        address.put(need=True)
 
 
 def rows_of(answer: WordAnswer) -> list[ReadingRow]:

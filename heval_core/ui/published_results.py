@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,19 +11,21 @@ from typing import Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from heval_core.evaluation import evaluator
-from heval_core.evaluation.publishing import PublishProgress, is_outdated, not_renewed, obstacle, renew
+from heval_core.evaluation.publishing import is_outdated, not_renewed, obstacle
+from heval_core.evaluation.publishing_thread import Publishing, in_words
 from heval_core.folders import BUNDLED, RESULTS, program
 from heval_core.present import names
 from heval_core.present.html import plain
 from heval_core.present.names import Names
 from heval_core.records import HEvalError
+from heval_core.store import shipped
 from heval_core.store.published import KEPT_FILES, current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import POINTER
 
 WHICH_RESULTS = "results"
-
-_log = logging.getLogger("heval")
+# What the folders of results are called.
+RESULTS_TITLES = {"own": "Your results", "real": "Real models", "demo": "Models with a taught rule"}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,21 +54,42 @@ def ensure_published() -> str:
     empty text. Raises HEvalError if bundled results cannot be published, and nothing is there.
     """
     target = results_folder()
-    shards = next((source for folder, source in BUNDLED.values() if folder == target), None)
-    source, bundled = shards or target, shards is not None  # with the program
-    manifest = source / "manifest.jsonl"
-    outdated = is_outdated(target)
-    if not outdated and not (bundled and manifest.is_file() and not _newer(target, manifest)):
-        return ""
-    # These obstacles may go away, so they are checked every time.
-    why = obstacle(source, target)
-    if why is None:
-        job = _publishing(str(source), str(target), bundled, manifest.stat().st_mtime, evaluator.evaluator_id())
+    shards = _shards_of(target)
+    job, why = _needed(target, shards)
+    if job is not None:
         wait(job)
         why = job.why
-    if why and bundled and current_file(target) is None:
+    if why and shards and current_file(target) is None:
         raise HEvalError(f"The bundled results cannot be published: {why}.")
     return not_renewed(target, why) if why and is_outdated(target) else ""
+
+
+def _shards_of(target: Path) -> Path | None:
+    """Return the shards of results that come with the program."""
+    return next((source for folder, source in BUNDLED.values() if folder == target), None)
+
+
+def _needed(target: Path, shards: Path | None) -> tuple[Publishing | None, str | None]:
+    """Return the publishing that a folder needs, which has begun; or why it is not possible; or neither, if none is needed."""
+    source, bundled = shards or target, shards is not None
+    manifest = source / "manifest.jsonl"
+    if not is_outdated(target) and not (bundled and manifest.is_file() and not _newer(target, manifest)):
+        return None, None
+    # These obstacles may go away, so they are checked every time.
+    if why := obstacle(source, target):
+        return None, why
+    return _publishing(str(source), str(target), bundled, manifest.stat().st_mtime, evaluator.evaluator_id()), None
+
+
+def shipped_of(folder: Path) -> Path | None:
+    """Return what was shipped of the results of a folder, where they are still to be computed."""
+    shards = _shards_of(folder)
+    cut = shards / shipped.NAME if shards else None
+    try:
+        there = current_file(folder) is not None and not is_outdated(folder)
+    except HEvalError:  # damaged, and published again
+        there = False
+    return cut if cut and cut.is_file() and not there else None
 
 
 def _newer(target: Path, manifest: Path) -> bool:
@@ -102,13 +122,15 @@ SNAPSHOT = "snapshot"
 _PINNED = "pinned_results"
 
 
-def reader() -> Reader:
+def reader(*, at_once: bool = False) -> Reader:
     """Return the results of this tab: those that its link names, else those that were current when it was opened.
 
     Says so if there are newer ones, or if the link's are gone. Stops the page with one sentence if there are no results, or
-    if they cannot be read.
+    if they cannot be read. at_once: return what was shipped of them while they are computed, if the link asks for no part.
     """
     try:
+        if at_once and set(st.query_params) <= {WHICH_RESULTS} and (cut := shipped_of(results_folder())):
+            return _open(*_stamped(cut))
         remark = ensure_published()
         folder = results_folder()
         current = current_file(folder)
@@ -127,11 +149,15 @@ def reader() -> Reader:
         raise  # st.stop has left the page; this only tells the type checker so
 
 
-def bundled(name: str) -> Reader | None:
-    """Return bundled results beside those of the page; None where they are not offered, or nobody has looked at them yet."""
+def bundled(name: str, *, in_part: bool = False) -> Reader | None:
+    """Return bundled results beside those of the page; None where they are not offered, or nobody has looked at them yet.
+
+    in_part: then what was shipped of them.
+    """
     folder = offered().get(name)
-    current = current_file(folder) if folder else None
-    with suppress(HEvalError):  # of another version: they are published again when somebody looks at them
+    with suppress(HEvalError):  # damaged, or of another version: they are published again when somebody looks at them
+        current = current_file(folder) if folder else None
+        current = current or (shipped_of(folder) if folder and in_part else None)
         return _open(*_stamped(current)) if current else None
     return None
 
@@ -197,7 +223,10 @@ def query(results: Reader, function: Callable[Concatenate[Reader, P], T], *argum
     told_apart = (*map(repr, arguments), *(f"{name}={value!r}" for name, value in sorted(named.items())))
     name = f"{function.__module__}.{function.__qualname__}"
     cached = _cached_list if function in _LONG else _cached
-    return cached(results.snapshot_id, name, told_apart, lambda: function(results, *arguments, **named))
+    # What was shipped of results has their snapshot's id, and not all that they have.
+    return cached(
+        f"{results.snapshot_id} {results.path.name}", name, told_apart, lambda: function(results, *arguments, **named)
+    )
 
 
 def names_of(results: Reader) -> Names:
@@ -207,37 +236,6 @@ def names_of(results: Reader) -> Names:
 
 # Seconds between two looks: often enough for a bar that moves.
 LOOK = 0.25
-
-
-class Publishing:
-    """One publishing under way. over: set when it has ended. why: half a sentence, if it was not possible."""
-
-    def __init__(self, source: Path, target: Path, bundled: bool):
-        self.bundled = bundled
-        self.why: str | None = None
-        self.over = threading.Event()
-        self._progress, self._at = PublishProgress("Starting"), time.monotonic()
-        threading.Thread(target=self._carry, args=(source, target), daemon=True).start()
-
-    def _carry(self, source: Path, target: Path) -> None:
-        try:
-            self.why = renew(source, target, self.bundled, self._hear)
-        except Exception:
-            self.why = "evaluating them has failed; the log has the details"
-            _log.exception("publishing %s into %s", source, target)
-        finally:
-            self.over.set()
-
-    def _hear(self, progress: PublishProgress) -> None:
-        self._progress, self._at = progress, time.monotonic()
-
-    def now(self) -> PublishProgress:
-        """Return how far it is: between two reports it goes on at the rate that was measured."""
-        progress, since = self._progress, time.monotonic() - self._at
-        if not progress.seconds_left:
-            return progress
-        left = max(0.0, progress.seconds_left - since)
-        return progress._replace(share=1 - (1 - progress.share) * left / progress.seconds_left, seconds_left=left)
 
 
 def wait(job: Publishing) -> None:
@@ -256,29 +254,41 @@ def wait(job: Publishing) -> None:
     slot.empty()
 
 
+def is_shipped(results: Reader) -> bool:
+    """Return whether this is what was shipped of results that are still to be computed: only the whole can be filtered."""
+    return results.path.name == shipped.NAME
+
+
+@st.fragment(run_every=1.0)
+def draw_computing() -> None:
+    """Draw how far the publishing of shipped results is, which begins once the page stands: beside it the page would take
+    twice as long. The page is drawn again when it is over.
+    """
+    target, left, share = results_folder(), None, 0.0
+    if st.session_state.setdefault(_STANDS, False):
+        job, why = _needed(target, _shards_of(target))
+        if job is not None and not job.over.is_set():
+            share, left = job.now().share, job.now().seconds_left
+        elif reason := why or (job and job.why):
+            sentence = f"These numbers came with HEval, and cannot be computed here: {reason}."
+            st.error(plain(sentence), icon=":material/database_off:")
+            return
+        elif shipped_of(target) is None:
+            st.rerun()
+        else:  # somebody else has removed or renewed them since
+            st.error(
+                "These results are no longer what this explorer computed; start it again.", icon=":material/database_off:"
+            )
+            return
+    st.session_state[_STANDS] = True
+    st.progress(share, f"{_SHIPPED} · {in_words(left)}")
+
+
+_STANDS = "overview_stands"
+_SHIPPED = "These numbers came with HEval. They are computed again here; then all pages and filters are open"
 _REASON = {
     True: "HEval is computing the numbers of its own results from the stored scores. It does this once, and again after an "
-    "update. This page goes on by itself.",
+    "update. This page goes on by itself; *Overview* and *Your prompt* are open.",
     False: "Another version of HEval computed the numbers of these results, so they are computed again from the stored "
     "scores. This page goes on by itself.",
 }
-
-
-def in_words(seconds: float | None) -> str:
-    """Return the time left, as a person would say it.
-
-    >>> in_words(None), in_words(0.3), in_words(7.4)
-    ('measuring how long it takes', 'about a second left', 'about 7 seconds left')
-    >>> in_words(61), in_words(200), in_words(9000)
-    ('about 1 minute left', 'about 3 minutes left', 'about 2.5 hours left')
-    """
-    if seconds is None:
-        return "measuring how long it takes"
-    if seconds < 1.5:
-        return "about a second left"
-    if seconds < 60:
-        return f"about {seconds:.0f} seconds left"
-    if seconds < 3600:
-        minutes = round(seconds / 60)
-        return f"about {minutes} minute{'s' if minutes > 1 else ''} left"
-    return f"about {seconds / 3600:.1f} hours left"

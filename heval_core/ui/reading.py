@@ -14,7 +14,7 @@ from heval_core.figures.highlights import Scored
 from heval_core.figures.palette import colour, in_order
 from heval_core.metrics.shared.cell import DEFAULT_K, KS
 from heval_core.present.html import plain
-from heval_core.present.names import regime_title
+from heval_core.present.names import model_title, regime_title
 from heval_core.present.numbers import ordinal, percent
 from heval_core.prompting.answers import first_clause
 from heval_core.prompting.prompts import is_fragment
@@ -223,12 +223,35 @@ def rows_of(results: Reader, attributions: dict[str, StoredAttribution]) -> list
     ]
 
 
-def sentence(instance: StoredInstance, rows: Sequence[ReadingRow]) -> Phrase:
-    """Say what the model answered, and which method puts the answer highest and lowest among its tokens."""
-    pieces: Phrase = [("", "The model answers "), ("b", answer_of(instance)), ("", f", {answer_from(instance.group)}.")]
+# Explainers that are drawn where the reader picks none.
+FIRST = 6
+
+
+def on_screen(rows: Sequence[ReadingRow], view: Mapping[str, Any]) -> list[ReadingRow]:
+    """Return the explainers that a view draws, those that are painted first. view: see `view_of`."""
+    shown = view["drawn"] or [row.explainer for row in rows if not row.control][:FIRST]
+    shown = [*view["painted"], *shown, *(row.explainer for row in rows if row.control and view["controls"])]
+    return sorted((row for row in rows if row.explainer in shown), key=lambda row: shown.index(row.explainer))
+
+
+def sentence(
+    instance: StoredInstance, rows: Sequence[ReadingRow], asked_of: Sequence[str] = (), by_itself: str = ""
+) -> Phrase:
+    """Say what the model answered, and which method puts the answer highest and lowest among its tokens.
+
+    asked_of: the methods that are compared so; all if these are not two. by_itself: see `WordAnswer`.
+    """
+    begins = f"By itself the model begins with “{by_itself.strip()}”; of the answers named it prefers "
+    pieces: Phrase = [
+        ("", begins if by_itself else "The model answers "),
+        ("b", answer_of(instance)),
+        ("", f", {answer_from(instance.group)}."),
+    ]
     if instance.group == "other" and is_fragment(instance.predicted_text):
-        return [*pieces, ("", " That is no whole answer: choose another layout, or let its first sentence decide.")]
+        return [*pieces, ("", " That is no whole answer; asked in another layout the model may give one.")]
     methods = [row for row in rows if not row.control and not row.picked]
+    named = [row for row in methods if row.explainer in asked_of]
+    methods = named if len(named) > 1 else methods
     ranks = answer_ranks(instance, methods)
     if not ranks:
         return pieces
@@ -245,7 +268,7 @@ def sentence(instance: StoredInstance, rows: Sequence[ReadingRow]) -> Phrase:
 
 def facts(instance: StoredInstance, dataset: str, technique: str = "") -> str:
     """Return model, dataset, regime and technique, whether the document was shown, and what the model was taught."""
-    parts = [instance.model, dataset, regime_title(instance.regime)]
+    parts = [model_title(instance.model), dataset, regime_title(instance.regime)]
     if instance.technique != TECHNIQUE:
         parts.append(technique or instance.technique)
     if instance.prompt and not instance.documents:
@@ -299,9 +322,11 @@ def draw(
     heads: dict[str, Any] | None,
     on_request: Callable[[str], None],
     mentions: Mapping[int, tuple[str, str]],
+    asked_of: Sequence[str] = (),
+    by_itself: str = "",
 ) -> None:
     """Draw the surface. heads: as `heads.with_map` gives. on_request: called with `step -1`, `step 1` or `need`. mentions: see
-    `mention_marks`.
+    `mention_marks`. asked_of, by_itself: see `sentence`.
     """
     # Without an explainer, of an answer that none was run on, nothing is painted.
     first = rows[0].explainer if rows else ""
@@ -309,7 +334,7 @@ def draw(
     data = {
         "id": instance.instance_id,
         "title": instance.question or instance.subject,
-        "lead": sentence(instance, rows),
+        "lead": sentence(instance, rows, asked_of, by_itself),
         **prompt_data(instance, rows, view["level"], mentions),
         "answer": {"text": answer, "share": share, "from": answer_from(instance.group)},
         "used": instance.used_document is not None,

@@ -25,12 +25,13 @@ from heval_core.folders import BUNDLED, program
 from heval_core.lm.installed import has_bfloat16, installed_models
 from heval_core.plugins import catalogue
 from heval_core.present.html import plain
+from heval_core.present.names import Names
 from heval_core.present.numbers import so_many
 from heval_core.prompt_service.client import AnswerRequest, WordRequest
 from heval_core.prompting.prompts import CHAT
 from heval_core.records import HEvalError
 from heval_core.ui import address, links, own_draft, own_requests, own_word, prompt_options
-from heval_core.ui.own_prompts import AT_ONCE, OwnPrompt, at_once, find, seconds_of, unpacked
+from heval_core.ui.own_prompts import AT_ONCE, OwnPrompt, at_once, find, seconds_of, target_of, unpacked
 from heval_core.ui.prompt_options import LAYOUT, TEMPLATE_TITLES, usual_dtype, usual_layout
 from heval_core.ui.prompt_size import size, template_of
 from heval_core.ui.published_results import results_folder
@@ -130,7 +131,7 @@ def word_request_of(prompt: OwnPrompt, models: dict[str, Path]) -> WordRequest:
         "dtype": prompt.dtype,
         "answers": list(prompt.answers),
         "memory": prompt.memory,
-        "target": prompt.target,
+        "target": target_of(prompt),
         "begun": list(prompt.begun),
     }
 
@@ -208,14 +209,15 @@ def draw_form(models: dict[str, Path]) -> tuple[OwnPrompt, dict[str, DeltaGenera
         fill(st.session_state.get(FORM) or empty, models)
     slots: dict[str, DeltaGenerator] = {}
     taught = {key for key, one in installed_models().items() if one.source == "bundled"}
-    labels = {key: f"{key} · {'taught rule' if key in taught else 'real model'}" for key in models}
+    titles = Names().titles("model", models)
+    labels = {key: f"{titles[key]} · {'taught rule' if key in taught else 'real model'}" for key in models}
     model = st.selectbox("Model", list(models), key="own_model", format_func=labels.get, on_change=_suit, args=(models,))
     if _TYPED in st.session_state:
         put_back = "Put back what you had typed"
         st.button(put_back, key="own_put_back", on_click=lambda: fill(st.session_state.pop(_TYPED), models))
-    titles = {"whole": "Whole answer", "word": "Answer in a word"}
-    how: Any = {"format_func": titles.get, "label_visibility": "collapsed", "required": True, "key": "own_mode"}
-    st.segmented_control("What is explained", list(titles), **how)
+    modes = {"whole": "Whole answer", "word": "Answer in a word"}
+    how: Any = {"format_func": modes.get, "label_visibility": "collapsed", "required": True, "key": "own_mode"}
+    st.segmented_control("What is explained", list(modes), **how)
     counted = st.empty()
     texts = _document_fields(slots)
     question = st.text_area("Question", key="own_question", height=72, placeholder=FIRST[1])

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from heval_core.evaluation.board.exported import exported_hard
 from heval_core.evaluation.board.hard import ALL, COLUMNS, HardBoard, hard_board, of_regular
-from heval_core.evaluation.board.hard_conclusion import NOTHING, hard_conclusion
+from heval_core.evaluation.board.hard_conclusion import NOTHING, hard_conclusion, hard_rest
 from heval_core.evaluation.board.records import Board
 from heval_core.evaluation.orders import order_of
 from heval_core.figures.dots_drawn import as_drawing
@@ -40,9 +41,10 @@ def sources_of(results: Reader, chosen: Filter) -> HardBoard | None:
     return query(results, hard_board, chosen) if len(verdicts(results, chosen)) else None
 
 
-def sentence(hard: HardBoard, names: Names, brief: bool = False) -> str:
-    """Return what the board says, in Markdown."""
-    return hard_conclusion(hard, lambda key: f"**{plain(names.explainer(key))}**", lambda key: plain(model_title(key)), brief)
+def sentence(hard: HardBoard, names: Names) -> str:
+    """Return what the board says, in brief and in Markdown."""
+    bold, model = (lambda key: f"**{plain(names.explainer(key))}**"), (lambda key: plain(model_title(key)))
+    return hard_conclusion(hard, bold, model, brief=True)
 
 
 def draw(results: Reader, chosen: Filter, leaderboard: Board) -> None:
@@ -56,11 +58,12 @@ def draw(results: Reader, chosen: Filter, leaderboard: Board) -> None:
         counts = verdicts(results, chosen)
         _selection(hard, replace(chosen, regime=tuple(counts["regime"].unique())), names)
         board.MARK.draw("sources", source_figure(hard, names))
-        st.caption(_counted(counts))
+        st.caption(f"{_counted(counts)} {hard_rest(hard, lambda key: plain(names.explainer(key)))}")
         with st.expander("The numbers · halves, table, CSV, Parquet, LaTeX", key="source_numbers", on_change="rerun") as box:
             if box.open:
-                draw_table(results, source_table(hard, names), exported(hard), "source", {"filter": str(chosen)})
-                picture(results, lambda: as_drawing(source_figure(hard, names)), "source")
+                draw_table(results, source_table(hard, names), exported_hard(hard), "source", {"filter": str(chosen)})
+                models = [key for key in hard.rows["model"].unique() if key != ALL]
+                picture(results, lambda: as_drawing(source_figure(hard, names)), "source", chosen, models)
                 draw_table(results, verdict_table(counts, names), counts, "source-verdicts", {"filter": str(chosen)})
     st.subheader("Decoys and length", anchor="decoys")
     board.draw_prompts(results, chosen, leaderboard, marked=not hard or bool(board.MARK.id) and not _is_picked())
@@ -93,12 +96,3 @@ def _selection(hard: HardBoard, chosen: Filter, names: Names) -> None:
     with board.MARK.bar():
         st.html(picked_html(key, names.explainer(key), " · ".join(texts)))
         links.link_to("Open instances, those it gets wrong first", replace(chosen, explained_by=key), order_of(measure, key))
-
-
-def exported(hard: HardBoard) -> pd.DataFrame:
-    """Return every number, of each model and of all, with its halves and rank, and what kind of control it is of."""
-    rankings = hard.rows[["column", "model"]].drop_duplicates().itertuples(index=False, name=None)
-    ranks = {key: hard.ranking(*key).ranks() for key in rankings}
-    rank = [ranks[row.column, row.model].get(row.explainer) for row in hard.rows.itertuples()]
-    control, text = (hard.rows["explainer"].isin(list(keys)) for keys in (hard.controls, hard.text_only))
-    return hard.rows.assign(control=control, text_only=text, rank=rank).drop(columns="exceeds")

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.ranking import ranking, who
+from heval_core.evaluation.board.making import board
 from heval_core.evaluation.techniques.front import Expected, Point, expected, leaders, points
 from heval_core.figures.dots_drawn import FigurePart
 from heval_core.figures.front import as_drawing
-from heval_core.figures.technique_front import cards, equal_line, front_figure
-from heval_core.figures.techniques import TOTAL, cell_in_words, differences_figure, technique_table, unavailable
+from heval_core.figures.technique_front import cards, equal_line, front_figure, leads, techniques_verdict, told_apart
+from heval_core.figures.techniques import cell_in_words, differences_figure, guided_table, technique_table, unavailable
 from heval_core.present.html import plain
 from heval_core.present.names import ALL, Names, change_unit, measure_name
-from heval_core.present.numbers import SHARE, interval, interval_of, with_unit
+from heval_core.present.numbers import SHARE, interval, with_unit
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, TECHNIQUE
 from heval_core.records.vocabulary import BEHAVIOURS, REGIMES, titles
 from heval_core.store.filters import COUNTED, Filter
@@ -71,7 +71,8 @@ def head(results: Reader) -> Compared:
     with st.container(key="techniques_top", horizontal=True, vertical_alignment="center"):
         st.title(TITLE, width="content")
         with row():
-            model = address.chip("Model", _most_compared(cells, "model"), "model", {})
+            models = _most_compared(cells, "model")
+            model = address.chip("Model", models, "model", names.titles("model", models))
             of_model = cells[cells["model"] == model]
             datasets = _most_compared(of_model, "dataset")
             dataset = address.chip("Dataset", datasets, "dataset", names.titles("dataset", datasets))
@@ -101,20 +102,22 @@ def advise(results: Reader, compared: Compared) -> None:
     payable = [point for point in candidates if compared.affordable(point.technique, pay)]
     ranked = expected(payable, good / 100)
     unaffordable = expected([point for point in candidates if point not in payable], good / 100)
+    with st.container(key="answer"):
+        st.markdown(techniques_verdict(ranked, compared.names))
     _bar(results, compared, [*ranked, *unaffordable])
     best = max((card.value.value for card in ranked), default=0.0)
     line_label = f"{with_unit(best, SHARE)} good" if ranked else ""
     line = equal_line(best, good / 100) if ranked else []
     front = as_drawing(front_figure(compared.front, compared.names, line, line_label))
     good_answers = cards(ranked, unaffordable, compared.names, compared.on_front)
-    parts = FigurePart(good_answers, "Good answers to expect, of 100"), FigurePart(front, "Following against ignoring")
-    MARK.draw("technique_marks", *parts)
+    title = f"Good answers to expect, of 100 · n = {compared.front['n'].max():,} questions"
+    MARK.draw("technique_marks", FigurePart(good_answers, title), FigurePart(front, "Following against ignoring"))
     st.caption(
-        f"{_told_apart(compared)} A good answer follows a document about the question, true or not, and keeps to memory, "
-        "right or not, where it is about something else. Brackets: 95 % intervals over the "
-        f"{compared.front['n'].max():,} questions that all techniques answered. Those share a rank that the "
-        "first of them is not ahead of (paired, Holm). Filled: on the front, so that nobody is better at both; Regular "
-        "always. Dashed: as good as the best card."
+        "A good answer follows a document about the question, true or not, and ignores an irrelevant one, which is about "
+        "something else, for what the model remembers. "
+        f"{told_apart(compared.cells, compared.names)} Brackets: 95 % intervals over questions. Who "
+        "shares a rank, the first of them is not ahead of (paired, Holm). Filled: no other is better at both. Dashed: as good "
+        "as the best card."
     )
 
 
@@ -128,45 +131,11 @@ def _choose(compared: Compared, candidates: Sequence[Point]) -> tuple[int, str]:
             pay = address.one_of("I can pay", list(BUDGETS), "pay", _USUAL_PAY, titles=_PAY)
             st.caption("1 × is one answer of the model as it is.")
         with left:
-            label = f"My documents are relevant for **{held} of 100** questions"
+            label = f"My documents are relevant for {held} of 100 questions"
             st.slider(label, 0, 100, **bound)
             lead = leaders([point for point in candidates if compared.affordable(point.technique, pay)])
-            st.caption(f"Left: often irrelevant. Right: usually relevant. Highest: {_leads(lead, compared.names)}.")
+            st.caption(f"Left: often irrelevant. Right: usually relevant. Highest: {leads(lead, compared.names)}.")
     return held, pay
-
-
-def _leads(lead: Sequence[tuple[int, int, str]], names: Names) -> str:
-    """Say `below 67 Prompting, from 67 ACD`."""
-    labels = [f"**{plain(names.label(key))}**" for _, _, key in lead]
-    if len(lead) < 2:
-        return f"{labels[0]} everywhere" if labels else "nobody at this price"
-    ends = [f"below {lead[1][0]} ", *(f"{start} to {end} " for start, end, _ in lead[1:-1]), f"from {lead[-1][0]} "]
-    return ", ".join(end + name for end, name in zip(ends, labels, strict=True))
-
-
-def _told_apart(compared: Compared) -> str:
-    """Return whether anybody tells irrelevant documents from right ones, and who at least those about something else."""
-    names, total = compared.names, compared.cells[compared.cells["regime"] == TOTAL]
-    best, rows = _best_of(total, "discrimination")
-    if best:
-        name, number = who(best, lambda key: plain(names.technique(key)), "technique"), interval_of(rows.loc[best[0]])
-        verb = "tells" if len(best) == 1 else "tell"
-        return f"{name} {verb} irrelevant documents from right ones best: J {plain(number)}, where 0 is blind."
-    off_topic, _ = _best_of(total, "discrimination_off_topic")
-    sentence = "No technique tells an irrelevant document about the same thing from a right one"
-    if not off_topic:
-        return f"{sentence}."
-    ignored = compared.cells.set_index(["measure", "regime", "technique"])["value"]["bcu", "off_topic"][list(off_topic)]
-    shares = " to ".join(dict.fromkeys(with_unit(end, SHARE) for end in (ignored.min(), ignored.max())))
-    named = who(off_topic, lambda key: plain(names.technique(key)), "technique")
-    return f"{sentence}; of those on another topic {named} {'ignores' if len(off_topic) == 1 else 'ignore'} {shares}."
-
-
-def _best_of(total: pd.DataFrame, measure: str) -> tuple[tuple[str, ...], pd.DataFrame]:
-    """Rank a measure of which 0 is blind: who is best of those that are surely above it; and the rows."""
-    rows = total[total["measure"] == measure].set_index("technique", drop=False)
-    ranked = ranking(rows, key="technique").best if len(rows) else ()
-    return tuple(key for key in ranked if rows["low"][key] > 0), rows
 
 
 def _bar(results: Reader, compared: Compared, expectations: Sequence[Expected]) -> None:
@@ -231,3 +200,6 @@ def evidence(results: Reader, compared: Compared) -> None:
         about = {"model": compared.model, "dataset": names.dataset(compared.dataset), "shown": measure}
         joined = compared.cells.join(compared.front.set_index("technique")[["on_front", "share_on_front"]], on="technique")
         draw_table(results, table, joined, "techniques", about)
+        if guided := guided_table(compared.cells, measure, names, lambda: query(results, board).quality):
+            st.subheader(guided.title)
+            st.html(guided.html())

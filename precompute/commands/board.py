@@ -282,7 +282,7 @@ def _prepare(grid: Grid, store: ShardStore, lender: Lender, own_keys: Sequence[s
         pair = entry.model, entry.dataset
         of_other_limit = entry.regime and pair in pairs and (*pair, entry.start, entry.stop) not in ranges
         if entry.key not in planned and (of_other_limit or entry.explainer in own_keys):
-            (store.folder / entry.path).unlink()
+            store.remove(entry)
     store.take_plugins(lender.source)
     for kind in ("run", "model"):
         known: list[dict[str, Any]] = store.journal(kind)

@@ -8,6 +8,7 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,10 @@ def _observed(
 
     def learn(batch: list[Prepared]) -> None:
         answered = pipeline.answer(lm, batch)
-        of_batch = {explainer.key: explainer.observed(answered.clean, answered.targets) for explainer in explainers}
+        parts = pipeline.of_equal_length(answered)
+        of_batch = {each.key: [each.observed(part.clean, part.targets) for part in parts] for each in explainers}
         for key, values in of_batch.items():  # only when the whole batch is done: a batch may be tried again in halves
-            observed[key] += values
+            observed[key] += chain.from_iterable(values)
         used.extend(prepared.instance.question for prepared in batch)
 
     # One after the other in a fixed order, so that sums are the same every time.

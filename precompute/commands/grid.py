@@ -10,14 +10,25 @@ from heval_core.evaluation.usable import notes
 from heval_core.folders import program
 from heval_core.records import CONTEXT_KINDS, FOLLOWED, HEvalError
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_command, add_fields, add_regimes, given, print_json, refuse, regimes_of
+from precompute.commands.options import (
+    Commands,
+    add_command,
+    add_fields,
+    add_regimes,
+    given,
+    print_json,
+    refuse,
+    regimes_of,
+    workers,
+)
 from precompute.commands.store import failure_lines
-from precompute.grid import GRIDS, Grid
+from precompute.grid import GRIDS, OUT_OF_REACH, Grid
 from precompute.messages import say
+from precompute.on_ray import on_ray
 from precompute.plan import as_json, as_lines, plan
+from precompute.processes import on_processes
 from precompute.questions import open_dataset
 from precompute.run import run
-from precompute.worker import Local, on_ray
 
 PLAN = (
     "lines (where, and its shards to do and done; of a grid also questions, tokens of a prompt, passes, seconds), to_do, "
@@ -25,7 +36,7 @@ PLAN = (
 )
 # What only explanations need, and what only models that answer.
 OF_EXPLANATIONS = ["answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "sources"]
-OF_EXPLANATIONS += ["target", "timing"]
+OF_EXPLANATIONS += ["randomised", "target", "timing"]
 OF_ANSWERING = [*OF_EXPLANATIONS[1:], "decoy", "length", "match", "memory", "place", "regimes", "techniques"]
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
 
@@ -59,24 +70,34 @@ def add_plan_and_run(
 
 def add_executor(run: argparse.ArgumentParser) -> None:
     """Add the options of where a run's tasks are done."""
-    run.add_argument("--executor", choices=["local", "ray"], default="local", help="where it runs: in this process, or on Ray")
+    run.add_argument("--executor", choices=["local", "ray"], default="local", help="where it runs: on this machine, or on Ray")
+    run.add_argument(
+        "--workers",
+        default="auto",
+        type=workers,
+        help="processes with a model each; auto: on a processor as many as pay, of a thread each where memory holds as many "
+        "models as there are cores; on Ray one per GPU, or one per --cpus-per-worker CPUs",
+    )
     ray = run.add_argument_group("with --executor ray", argument_default=argparse.SUPPRESS)
     ray.add_argument("--ray-address", help="a cluster to join, or auto; by default one is started here")
-    ray.add_argument("--workers", type=int, help="by default one per GPU; without GPUs, one per --cpus-per-worker CPUs")
     ray.add_argument("--cpus-per-worker", type=int, help="CPUs, and threads, of a worker without a GPU; 2 by default")
 
 
 def executor_of(options: argparse.Namespace) -> Any:
     """Return what `add_executor`'s options ask for."""
-    of_ray = {"ray_address": "address", "workers": "workers", "cpus_per_worker": "cpus_per_worker"}
-    refuse(options, of_ray, "without --executor ray there is one worker, in this process.", options.executor == "local")
+    of_ray = {"ray_address": "address", "cpus_per_worker": "cpus_per_worker"}
+    refuse(options, of_ray, "without --executor ray all runs on this machine.", options.executor == "local")
+    if options.executor == "local":
+        return on_processes(options.workers)
     arguments = {argument: getattr(options, name) for name, argument in of_ray.items() if hasattr(options, name)}
-    return Local if options.executor == "local" else on_ray(**arguments)
+    return on_ray(workers=options.workers, **arguments)
 
 
 def _plan(options: argparse.Namespace) -> int:
     grid = options.asked_of(options)
     planned = plan(grid, options.store, options.calibrate, say)
+    if not hasattr(options, "models"):
+        planned.unavailable += [f"left out, {line}" for line in OUT_OF_REACH.get(getattr(options, "grid", None) or "", ())]
     if options.json:
         print_json(as_json(planned))
     else:

@@ -155,6 +155,15 @@ def refuse(options: argparse.Namespace, names: Iterable[str], why: str, wrong: A
         raise HEvalError(f"{', '.join(idle)} would change nothing: {why}")
 
 
+def workers(text: str) -> int | None:
+    """Read --workers; None for auto."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor a number of processes")
+    return int(text)
+
+
 def words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 

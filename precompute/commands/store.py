@@ -1,8 +1,9 @@
-"""Commands about one store: `status`, `verify` and `publish`; `export` and `report` of what is published."""
+"""Commands about one store: `status`, `verify`, `pack` and `publish`; `export` and `report` of what is published."""
 
 import argparse
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,11 +16,12 @@ from heval_core.evaluation.usable import notes, source_notes
 from heval_core.folders import program
 from heval_core.present.table import Table
 from heval_core.records import TECHNIQUE, HEvalError
-from heval_core.store.progress import CellProgress, Progress, progress
+from heval_core.store.packing import pack
+from heval_core.store.progress import CellProgress, Progress, only_writer, progress
 from heval_core.store.published import check_published
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
-from precompute.commands.options import Commands, add_command, existing, print_json, words
+from precompute.commands.options import Commands, add_command, existing, print_json, words, workers
 from precompute.messages import say_progress
 
 # More than anyone reads on a terminal.
@@ -33,7 +35,9 @@ IDENTITY = ("model", "dataset", "technique", "explainer")
 
 def add(commands: Commands) -> None:
     add_checks(commands)
-    add_command(commands, "publish", _publish, "build the results file and swap it in", store=True)
+    add_command(commands, "pack", _pack, "move a store's shards into one Parquet file a kind", store=True)
+    publishing = add_command(commands, "publish", _publish, "build the results file and swap it in", store=True)
+    publishing.add_argument("--workers", type=workers, help="processes that evaluate; auto, the default: as many as pay")
     exporting = add_command(commands, "export", _export, "the published tables as Parquet and CSV", store=True)
     exporting.add_argument("--formats", type=words, default=("parquet", "csv"), help="comma-separated; both by default")
     reporting = add_command(
@@ -126,14 +130,29 @@ def _verify(options: argparse.Namespace) -> int:
     store = existing(options.store)
     entries = store.entries().values()
     bad = [entry for entry in entries if not store.intact(entry)]
+    damaged = defaultdict[str, list[str]](list)
     for entry in bad:
-        print(f"damaged: {entry.path}, set aside as {store.set_aside(entry).name}; the next run makes it again")
+        damaged[entry.where].append(store.set_aside(entry))
+    for where, (done, *more) in damaged.items():
+        count = f" ({len(more) + 1} shards)" if more else ""
+        print(f"damaged: {where}{count}, {done}; the next run makes it again")
     print(f"{len(entries) - len(bad)} shards match the manifest, {len(bad)} do not")
     for line in _outdated_line(options.store):
         print(line)
     if published := check_published(options.store):
         print(f"published results: {published}; run: {program()} publish --store {options.store}")
     return 1 if bad or published else 0
+
+
+def _pack(options: argparse.Namespace) -> int:
+    store = existing(options.store)
+    with only_writer(options.store):
+        store.remove_unfinished()
+        count = pack(store)
+    entries = store.entries().values()
+    files = len({entry.path for entry in entries})
+    print(f"{count:,} shards packed; {len(entries):,} shards are in {files:,} files of {store.size(entries) / 1e6:,.1f} MB")
+    return 0
 
 
 def _line(state: PublishProgress) -> str:
@@ -144,7 +163,7 @@ def _line(state: PublishProgress) -> str:
 def _publish(options: argparse.Namespace) -> int:
     for line in left_out(existing(options.store)):
         print(line, file=sys.stderr)
-    published = publish(options.store, on_progress=lambda state: say_progress(_line(state)))
+    published = publish(options.store, on_progress=lambda state: say_progress(_line(state)), workers=options.workers)
     with closing(Reader(published)) as results:
         for line in source_notes(results):
             print(f"note: {line}", file=sys.stderr)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import GPT2Config
 
-from benchmarks import answers, citations, gpu, others, table, techniques, threads, timing
+from benchmarks import answers, citations, counts, gpu, others, table, techniques, threads, timing
 from heval_core.lm.budget import Budget
 from heval_core.plugins import catalogue
 
@@ -249,3 +249,33 @@ def test_kept_rows_of_several_runs_are_one_table_for_each_model():
         "|Attention|.27 (0/.1)|1.6|.09||1.4×/1|", "", "|n|60|GB at 500|passes at 500|bfloat16|", "|---|---|---|---|---|",
         "|LXT|1||||",
     ]  # fmt: skip
+
+
+def test_passes_of_the_papers_grid_are_counted_by_hand(monkeypatch):
+    """Ten prompts of 10 to 20 tokens, of which each by itself is ablated in one block."""
+    monkeypatch.setattr(counts, "LENGTHS", {"world_capital": (tuple(range(10, 21)), tuple(range(10, 21)))})
+    counts.count(lambda line: None, found := dict[str, Any](), most=0.2)
+    equal, _, similar, _ = found["counts"]
+    lengths = [len(prompt.ids) for prompt in counts._prompts(timing.random_model("tiny", TINY), tuple(range(10, 21)), 10)]
+    assert (equal["prompts"], equal["batches"], equal["padded"]) == (10, len(set(lengths)), 0)
+    assert equal["fa_passes"] == len(set(lengths))
+    classes = _classes(lengths)
+    assert 1 < similar["batches"] == len(classes) < len(set(lengths))
+    assert similar["padded"] == pytest.approx(sum(max(batch) * len(batch) for batch in classes) / sum(lengths) - 1)
+    assert similar["passes"] < equal["passes"]
+    layers, parameters = counts.MODELS["gpt2-xl"]
+    row = {"passes": 2, "recorded": 1, "tokens": 1e6}
+    assert counts.seconds("gpt2-xl", row) == pytest.approx(0.5e-3 * layers * 7 + 2e6 * parameters / 417e12)
+    hours = found["estimated_hours"]
+    assert all(0 < hours["similar"][model] < hours["equal"][model] for model in counts.MODELS)
+
+
+def _classes(lengths):
+    """Sorted lengths, cut wherever one is more than an eighth longer than the first since the last cut."""
+    batches = [[min(lengths)]]
+    for length in sorted(lengths)[1:]:
+        if length <= batches[-1][0] * 9 / 8:
+            batches[-1].append(length)
+        else:
+            batches.append([length])
+    return batches

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.board import records
 from heval_core.evaluation.board.conclusion import NOTHING, conclusion
 from heval_core.evaluation.board.making import _verified, measures_of_boards
 from heval_core.evaluation.board.records import Board
@@ -74,6 +75,13 @@ LEVEL, BEST_AT_MEMORY = level(0.9, 0.9, 0.9), level(0.6, 0.9, 0.9)
 ])  # fmt: skip
 def test_what_to_use_in_two_sentences(table, how, text):
     assert said(planted(table, **how)) == text
+
+
+def test_each_column_and_mean_is_ranked_once_however_often_a_page_concludes(monkeypatch):
+    board, rankings = planted({"a": BEST, "b": MIDDLE}), []
+    monkeypatch.setattr(records, "ranking", lambda *of: rankings.append(of) or ranking(*of))
+    assert conclusion(board) == conclusion(board)
+    assert len(rankings) == len(board.columns) + 2
 
 
 def rows_of(half=0.05, **values) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def test_a_row_that_lacks_cells_has_no_dot_but_a_ring_with_its_reason(with_gaps)
     assert slot.dots == ()
     assert slot.missing.title[-1] == "lacks 2 of 4 cells"
     assert "1.00" in slot.missing.title[1]
-    assert [sign for sign, _ in drawn.signs] == ["dot", "cell", "missing"]
+    assert [sign for sign, _ in drawn.signs] == ["dot", "bold", "cell", "missing"]
 
 
 def test_each_kind_of_prompts_has_its_panel():

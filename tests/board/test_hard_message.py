@@ -34,7 +34,7 @@ def told(own):
 
 
 WHERE = "Where an answer stands in several places and the question’s words do not tell which,"
-BOTH = "The answers are of SmolLM2-135M (4-bit) and gemma-3-270m (4-bit)"
+BOTH = "The answers are of SmolLM2 135M (4-bit) and gemma 3 270M (4-bit)"
 
 
 def test_the_sentence_says_who_finds_the_source_who_names_the_route_and_of_which_models():
@@ -49,7 +49,10 @@ def test_the_sentence_says_who_finds_the_source_who_names_the_route_and_of_which
 
 def test_in_brief_it_says_no_halves():
     whole, brief = told(board()), hard_conclusion(board(), NAMES.explainer, model_title, brief=True)
-    cut = ": right in 1.00 where the answer depends on the first place, and in 0.10 where on the last"
+    cut = (
+        " ROUTE names the place that the last token reads instead (0.93): right in 1.00 where the answer depends on the first "
+        "place, and in 0.10 where on the last."
+    )
     assert cut in whole
     assert brief == whole.replace(cut, "")
     few = board({"unworded": HARD})
@@ -77,7 +80,7 @@ def test_a_finding_that_one_model_makes_alone_is_said_to_hold_there():
     frame = stored(COLUMNS["unworded"], {key: dict(zip(MODELS, own, strict=True)) for key, own in counts.items()})
     own = HardBoard(hard_rows(frame, CONTROLS), CONTROLS, ("words",))
     assert "FA finds the one" in told(own)
-    assert f"{BOTH}; taken alone, SmolLM2-135M (4-bit) shows the same." in told(own)
+    assert f"{BOTH}; taken alone, SmolLM2 135M (4-bit) shows the same." in told(own)
 
 
 def test_columns_without_a_number_have_their_reason_or_what_to_run():
@@ -166,6 +169,6 @@ def test_the_table_has_the_same_numbers_with_their_halves():
 def test_bits_are_said_where_the_key_has_them():
     assert [model_title(key) for key in ("demo-gpt2", *MODELS)] == [
         "demo-gpt2",
-        "SmolLM2-135M (4-bit)",
-        "gemma-3-270m (4-bit)",
+        "SmolLM2 135M (4-bit)",
+        "gemma 3 270M (4-bit)",
     ]

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from pandas.testing import assert_frame_equal
 
 from heval_core.evaluation.board.hard import hard_board
 from heval_core.evaluation.board.making import board
@@ -10,6 +11,7 @@ from heval_core.evaluation.publishing import publish
 from heval_core.evaluation.quoted import CONTROLS, DIFFER
 from heval_core.figures.marked import title_of
 from heval_core.present.names import names_of
+from heval_core.store import shipped
 from heval_core.store.reader import Reader
 from tests.conftest import ROOT
 
@@ -32,6 +34,15 @@ NAMES = {
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     return Reader(publish(ROOT / "cache" / "real", tmp_path_factory.mktemp("real"), bundled=True))
+
+
+@pytest.mark.parametrize("which", ["real", "demo"])
+def test_what_is_shipped_for_the_overview_is_what_publishing_gives(which, request, tmp_path):
+    """Numbers and their places; that other code computed them is no difference."""
+    shipped.cut(request.getfixturevalue({"real": "real", "demo": "demo_reader"}[which]).path, tmp_path / shipped.NAME)
+    now, then = (Reader(path / shipped.NAME) for path in (tmp_path, ROOT / "cache" / which))
+    for table in set(now.tables()) - {"snapshot"}:
+        assert_frame_equal(then.query(f"SELECT * FROM {table}"), now.query(f"SELECT * FROM {table}"), rtol=1e-9)
 
 
 def tables(page):

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.e2e.browser import explorer, page_of
+from tests.e2e.browser import explorer, launched, page_of
 from tests.e2e.own_form import filled  # noqa: F401
 
 
@@ -27,8 +27,15 @@ def reader(few):
 
 
 @pytest.fixture(scope="module")
-def opened():
-    with page_of() as page:
+def browser():
+    """Not of the session: while there is one, no other test can have an event loop, and its time is that of a file."""
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def opened(browser):
+    with page_of(browser) as page:
         yield page
 
 

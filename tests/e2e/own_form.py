@@ -1,9 +1,11 @@
 """The form of *Your prompt* as tests fill it in, and the workers behind it."""
 
+from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
 import psutil
 import pytest
+from playwright.sync_api import TimeoutError
 
 from tests.e2e.browser import settle, somebody_else, visit
 
@@ -17,8 +19,13 @@ def kill_workers(address):
 
 
 def choose(page, model):
-    page.locator(".st-key-own_model input").first.click()
-    page.get_by_role("option", name=model, exact=False).first.click()
+    option = page.get_by_role("option", name=model, exact=False).first
+    for _ in range(15):
+        page.locator(".st-key-own_model input").first.click()
+        with suppress(TimeoutError):  # a list that opens while the form is drawn anew is closed at once
+            option.wait_for(timeout=20_000)
+            break
+    option.click()
     settle(page)
 
 

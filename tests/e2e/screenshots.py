@@ -11,7 +11,7 @@ from PIL import Image
 from heval_core.evaluation.publishing import publish
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from tests.e2e.browser import ROOT, explorer, page_of, settle, visit
+from tests.e2e.browser import ROOT, explorer, launched, page_of, settle, visit
 
 OUT = ROOT / "docs" / "screenshots"
 
@@ -41,9 +41,9 @@ def main() -> None:
             "methods": "about?tab=methods",
         }
         for store, pages in shown.items():
-            with explorer(HEVAL_STORE=store) as url:
+            with explorer(HEVAL_STORE=store) as url, launched() as browser:
                 for dark in (False, True):
-                    with page_of(1280, 800, dark) as page:
+                    with page_of(browser, dark=dark) as page:
                         for name, path in pages.items():
                             visit(page, f"{url}/{path}")
                             settle(page)

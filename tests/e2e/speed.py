@@ -1,4 +1,4 @@
-"""`python -m tests.e2e.speed --store FOLDER`: seconds from a click to a page that is still, in a browser.
+"""`python -m tests.e2e.speed --store FOLDER`: seconds from a click to a page that is still; and the server's memory.
 
 With `--answer` from *Explain* to what is seen of it too. Figures are for `docs/benchmarks.md`, from an idle machine."""
 
@@ -10,14 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from heval_core.explaining.word_origins import neutral_sentences
 from heval_core.lm.loading import identify, tokenizer_of
 from heval_core.ui.own_prompts import OwnPrompt, packed
 from heval_core.ui.prompt_options import usual_dtype
-from tests.e2e.browser import explorer, page_of, settle, visit
+from tests.e2e.browser import explorer, launched, page_of, settle, visit
 
 QUIET = 0.25  # how long `settle` sees nothing move
-FIGURE = "[data-testid=stMain] :is(.mark, .js-plotly-plot)"
+# A figure; or where a store lacks what it would show, the line that says so.
+FIGURE = "[data-testid=stMain] :is(.mark, .js-plotly-plot, [data-testid=stAlert])"
 PAGES = {"Instances": ".t", "Leaderboard": FIGURE, "Techniques": FIGURE, "Citations": "h1", "About": "h1", "Overview": FIGURE}
 TABS = ("Source", "By regime", "Faithful?", "Failures", "One against another")
 # Of *Your prompt*: an answer that is bundled; and models with their layouts, asked about three documents of 200 tokens.
@@ -68,6 +71,16 @@ def choose(page: Any, url: str) -> None:
         settle(page)
 
 
+def memory(page: Any, url: str) -> None:
+    """What the server takes while four tabs are open."""
+    tabs = [page, *(page.context.new_page() for _ in TABS[:3])]
+    for tab, path in zip(tabs, ("leaderboard", "instances", "techniques", "about"), strict=True):
+        visit(tab, f"{url}/{path}")
+    port = url.rpartition(":")[2]
+    (server,) = (one for one in psutil.process_iter(["cmdline"]) if port in (one.info["cmdline"] or ()))
+    print(f"server with four tabs: {server.memory_info().rss / 1e9:.2f} GB")
+
+
 def answer(page: Any, url: str, name: str) -> None:
     """From a click on *Explain* to what is seen; twice, since the first time the model is loaded."""
     model = identify(name)
@@ -98,7 +111,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--answer", nargs="*", choices=MODELS, default=(), help="models that are asked; by default none")
     options = parser.parse_args()
-    with explorer(HEVAL_STORE=str(options.store)) as url, page_of() as page:
+    with explorer(HEVAL_STORE=str(options.store)) as url, launched() as browser, page_of(browser) as page:
         began = time.perf_counter()
         visit(page, url)
         print(f"first page: {time.perf_counter() - began - QUIET:.2f} s")
@@ -108,6 +121,7 @@ def main() -> None:
             choose(page, url)
         for name in options.answer:
             answer(page, url, name)
+        memory(page, url)
 
 
 if __name__ == "__main__":

@@ -73,10 +73,10 @@ def answer(page, number, *keys):
     page.locator(".saved b", has_text=f"{number} saved").or_(page.locator(".finished")).wait_for()
 
 
-def test_two_annotate_at_once_one_server_is_killed_and_nothing_acknowledged_is_lost(addresses, store):
+def test_two_annotate_at_once_one_server_is_killed_and_nothing_acknowledged_is_lost(addresses, store, browser):
     practised(store, "Ada", "Bob")
     first, second = addresses
-    with page_of() as ada, somebody_else(ada) as bob:
+    with page_of(browser) as ada, somebody_else(ada) as bob:
         sign_in(ada, first, "Ada")
         sign_in(bob, second, "Bob")
         for number in (1, 2):
@@ -107,9 +107,9 @@ def test_two_annotate_at_once_one_server_is_killed_and_nothing_acknowledged_is_l
     assert Counter(one["explanation_id"] for one in found.rows) == {f"e{number}": WANTED for number in range(QUESTIONS)}
 
 
-def test_keys_alone_go_through_practice_and_items_back_and_again(addresses, store):
+def test_keys_alone_go_through_practice_and_items_back_and_again(addresses, store, browser):
     AnnotationStore.make(store.folder, [question(100 + number) for number in range(6)])
-    with page_of() as page:
+    with page_of(browser) as page:
         sign_in(page, addresses[1], "Cleo <b>")
         for number, keys in enumerate((["3"], ["1"], ["0"]), start=1):
             assert page.locator(".saved").inner_text() == f"Practice {number} of 3"
@@ -142,10 +142,10 @@ def test_keys_alone_go_through_practice_and_items_back_and_again(addresses, stor
         assert [(one.predicted, one.helpfulness) for one in store.answers_of("Cleo <b>")] == [((), 51)]
 
 
-def test_all_of_an_item_is_in_sight_and_can_be_read_whatever_the_window(addresses, store):
+def test_all_of_an_item_is_in_sight_and_can_be_read_whatever_the_window(addresses, store, browser):
     AnnotationStore.make(store.folder, [question(200)])
     practised(store, "Dan")
-    with page_of(1280, 800) as page, somebody_else(page, dark=True) as dark:
+    with page_of(browser) as page, somebody_else(page, dark=True) as dark:
         for one in (page, dark):
             visit(one, f"{addresses[1]}/annotate")
             assert not one.evaluate(CONTRASTS) + one.evaluate(CUT_OFF)

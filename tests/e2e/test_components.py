@@ -46,9 +46,9 @@ async (url) => {
 """  # noqa: E501
 
 
-def test_a_surface_given_new_data_never_shows_the_old_again_and_keeps_what_was_pressed_since():
+def test_a_surface_given_new_data_never_shows_the_old_again_and_keeps_what_was_pressed_since(browser):
     script = "\n".join(path.read_text("utf-8") for path in scripts_of("reading")).encode()
-    with page_of() as page:
+    with page_of(browser) as page:
         page.set_content('<div id="parent" style="width: 900px"><div class="host"></div></div>')
         shown = page.evaluate(DRAW_TWICE, "data:text/javascript;base64," + base64.b64encode(script).decode())
     assert shown == ["second", ["one", "two"], ["one", "two"], True, 2, True, 0]

@@ -3,11 +3,14 @@ publishing is, why it was not possible, and that a killed one leaves nothing bro
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -236,13 +239,35 @@ def test_time_left_is_what_the_rest_takes_at_the_measured_rate(monkeypatch):
     shares = [one.share for one in told]
     assert shares == sorted(shares)
     assert shares[0] == 0
-    assert shares[-1] == pytest.approx(0.9)
-    # The first is not measured. All together are ten times as long as one, by the share of what comes at the end.
+    assert shares[-1] == pytest.approx(1 - Steps.AFTER)
+    # The first is not measured. What comes at the end takes its share of all.
+    all_in_all = 2 * 9 / (1 - Steps.AFTER)
     assert [one.seconds_left for one in told[:2]] == [None] * 2
-    assert told[2].seconds_left == pytest.approx(2 * 8)
-    assert told[-1].seconds_left == pytest.approx(2)
+    assert told[2].seconds_left == pytest.approx(all_in_all - 2 * 2)
+    assert told[-1].seconds_left == pytest.approx(all_in_all - 2 * 9)
     assert "2 of 9" in told[2].phase
     assert told[2].part == "m · d · mixed"
+
+
+def test_of_two_at_a_time_the_second_that_ends_with_the_first_makes_nobody_hope(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(publishing.time, "monotonic", lambda: clock[0])
+    told: list[PublishProgress] = []
+    going = Steps([10] * 8, told.append, together=2)
+    for seconds in (20, 0, 20, 0):
+        clock[0] += seconds
+        going.ended(Shards(RegimeKey("m", "d", "mixed", "regular"), [], 10))
+    all_in_all = 80 / (1 - Steps.AFTER)
+    assert told[2].seconds_left == pytest.approx(all_in_all - 20)
+    assert told[4].seconds_left == pytest.approx(all_in_all - 40)
+
+
+def test_what_is_taken_over_takes_no_time():
+    told: list[PublishProgress] = []
+    going = Steps([0, 10], told.append)
+    for _ in range(2):
+        going.ended(Shards(RegimeKey("m", "d", "mixed", "regular"), [], 10))
+    assert [one.share for one in told] == [0, 0, pytest.approx(1 - Steps.AFTER)]
 
 
 @pytest.mark.slow
@@ -258,6 +283,33 @@ def test_it_says_how_far_it_is_and_why_it_could_not(unpublished, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "manifest.jsonl").write_text("")
     assert "no finished shards" in (renew(tmp_path / "empty", tmp_path / "none", True, told.append) or "")
+
+
+class Litter:
+    """Garbage that lets another thread go on, whenever it is collected."""
+
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        time.sleep(0.0005)
+
+
+def test_two_pages_that_open_at_once_hash_the_sources_one_after_the_other(monkeypatch):
+    """Python 3.11 has one count of depth for all threads that parse, and raises a SystemError where they mix."""
+    computing, often = evaluator.computing, gc.get_threshold()
+    monkeypatch.setattr(evaluator, "computing", lambda text: Litter() and computing(text))
+    monkeypatch.setattr(evaluator, "sources", lambda: (PACKAGE / "evaluation" / "evaluator.py",) * 10)
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            assert len({*threads.map(lambda deep: deep(evaluator.source_hash), (lambda hashed: hashed(), deeper))}) == 1
+    finally:
+        gc.set_threshold(*often)
+
+
+def deeper(call, frames=9):
+    return deeper(call, frames - 1) if frames else call()
 
 
 # The command line, which waits for its standard input once it has said that it is at the first of several.

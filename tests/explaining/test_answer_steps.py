@@ -76,7 +76,8 @@ def test_of_many_sentences_those_are_left_out_that_a_quick_explainer_names_and_t
     assert len(some.units) == min(20, len(named) + answer_steps.COMPARED) < 20
     same = [all_of_them.units.index(unit) for unit in some.units]
     assert named <= set(same)
-    np.testing.assert_allclose(some.values, all_of_them.values[same], atol=1e-5)
+    # Other batches round otherwise, on some processors by 6e-5; a sentence that counts moves values by nats.
+    np.testing.assert_allclose(some.values, all_of_them.values[same], rtol=1e-4, atol=2e-4)
     for number in (5, 17):
         verdicts = [one.select(f"Value{number}").verdict() for one in (few, every)]
         assert verdicts[0]["points"] == verdicts[1]["points"]

@@ -1,12 +1,13 @@
 """What a memory answer is, with which tokens it may begin, and the groups by the document that an answer came from."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
 from heval_core import regimes
 from heval_core.explaining import pipeline
-from heval_core.explaining.behaviour import Memory, check_documents, memory_of, name_candidates, observe
+from heval_core.explaining.behaviour import Memory, among_named, check_documents, memory_of, name_candidates, observe
 from heval_core.prompting.answers import answer_in, looks_like_answer
 from heval_core.prompting.styles import style_of
 from heval_core.records import Document, Dropped, Fact, HEvalError, Instance, Passage
@@ -152,6 +153,26 @@ def test_a_prompt_of_ones_own_without_a_memory_has_no_memory_candidate(lm, monke
     assert bare.foil.endswith("(runner-up token)")
     with pytest.raises(HEvalError, match="has no token for one of the candidate answers"):
         pipeline.explain_request(lm, pipeline.Request((), "Why?", memory_answer=" "), [Attention()])
+
+
+def test_of_named_answers_the_likeliest_is_explained_where_the_model_gives_none_of_them(lm):
+    from heval_core.explainers.attn import Attention
+
+    asked = pipeline.Request(("The capital of Kenya is Lisbon.",), "What is the capital of Kenya?", ("Lisbon",), "Nairobi")
+    free = pipeline.explain_request(lm, asked, [Attention()])
+    among = pipeline.explain_request(lm, asked, [Attention()], target="named")
+    likeliest = max(free.behaviour.candidates, key=lambda one: one.logit)
+    assert free.behaviour.group == "other"  # a random model says neither
+    assert among.behaviour.group == likeliest.group
+    assert among.target_text == lm.decode([likeliest.token_id])
+    assert among.foil.startswith(next(one.text for one in free.behaviour.candidates if one is not likeliest)[:1])
+    assert (free.by_itself, among.by_itself) == ("", free.behaviour.text)
+    for group in (likeliest.group, "ambiguous"):
+        given = replace(free.behaviour, group=group)
+        assert among_named(given) is given
+    alone = pipeline.explain_request(lm, replace(asked, memory_answer=None), [Attention()], target="named")
+    assert [one.group for one in alone.behaviour.candidates] == ["C"]  # nobody has named what the model remembers
+    assert among_named(replace(given, candidates=(), group="other")).group == "other"
 
 
 def test_documents_that_agree_are_two_candidates_of_one_answer(lm):

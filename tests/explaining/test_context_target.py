@@ -215,9 +215,9 @@ def test_the_command_line_explains_it_and_says_so(capsys, prints):
     assert same == (usual["answer"]["group"] == "C")
     assert "the first document's answer, not of the given one" in prints(*asked, "--target", "context").out
     assert main([*common, "--target", "context", "--memory-answer", "Nairobi"]) == 2
-    assert "give --context and --context-answer" in capsys.readouterr().err
+    assert "name the document's answer (--context-answer)" in capsys.readouterr().err
     assert main([*asked, "--context", "It is Oslo.", "--target", "context"]) == 2
-    assert "give --context-answer for the first document and one more" in capsys.readouterr().err
+    assert "name the answers of the first document and of one more (--context-answer" in capsys.readouterr().err
 
 
 def test_a_plan_counts_it(grid, tmp_path):

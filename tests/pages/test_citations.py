@@ -10,6 +10,7 @@ import pytest
 from heval_core.figures.citation_claim import MISSED, NONE, RIGHT, UNKNOWN, WRONG, claim_drawing, first_passage
 from heval_core.figures.citations import (
     alphas_table,
+    answer,
     answered,
     explainers_figure,
     explanations_table,
@@ -20,7 +21,6 @@ from heval_core.present.names import Names
 from heval_core.present.numbers import number
 from heval_core.records.vocabulary import OF_EXPLAINERS
 from heval_core.store.citation_queries import ONLY, CitationFilter
-from heval_core.ui.citations import answer
 from tests.citations.published import ANNOTATORS, CONTROLS, DATA, SELECTOR, WRITERS, explanation_id, plant
 from tests.pages.opening import address_of, open_page, open_well, text_of
 
@@ -32,6 +32,20 @@ pytestmark = pytest.mark.usefixtures("own_store")
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     return plant(tmp_path_factory.mktemp("citations"))
+
+
+def test_the_first_claim_is_one_that_a_person_can_read(store):
+    chosen = CitationFilter(DATA, SELECTOR)
+    shown = store.explanation(store.readable_explanation(chosen)).explained
+    sentences = [one.bare for one in shown.sentences]
+    assert 2 <= len(sentences) <= 10
+    assert len({*sentences}) == len(sentences)
+    assert not shown.problems
+    earlier = store.explanation_ids(chosen)[: store.explanation_ids(chosen).index(store.readable_explanation(chosen))]
+    for one in map(store.explanation, earlier):
+        own = [sentence.bare for sentence in one.explained.sentences]
+        assert one.explained.problems or not 2 <= len(own) <= 10 or len({*own}) < len(own)
+    assert store.readable_explanation(CitationFilter(DATA, "nobody's")) is None
 
 
 @pytest.fixture(scope="module")

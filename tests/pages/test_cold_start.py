@@ -9,11 +9,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from heval_core.evaluation import publishing_thread
 from heval_core.evaluation.publishing import PublishProgress, publish
+from heval_core.evaluation.publishing_thread import Publishing
 from heval_core.present.html import plain
 from heval_core.store.published import current_file
 from heval_core.ui import published_results
-from heval_core.ui.published_results import Publishing
 from tests.conftest import DEMO
 
 
@@ -88,7 +89,7 @@ def test_many_tabs_publish_once_and_each_sees_how_far_it_is(cold, monkeypatch):
         all_look.wait(300)
         return published_results.ensure_published()
 
-    monkeypatch.setattr(published_results, "renew", renew)
+    monkeypatch.setattr(publishing_thread, "renew", renew)
     monkeypatch.setattr(published_results, "results_folder", lambda: cold)
 
     def bar(self, share, text):
@@ -110,7 +111,7 @@ def test_what_went_wrong_is_one_sentence(cold, monkeypatch, why):
             raise RuntimeError("secret details")
         return why
 
-    monkeypatch.setattr(published_results, "renew", renew)
+    monkeypatch.setattr(publishing_thread, "renew", renew)
     app = opened()
     said = why or "evaluating them has failed; the log has the details"
     assert [error.value for error in app.error] == [plain(f"The bundled results cannot be published: {said}.")]
@@ -119,8 +120,8 @@ def test_what_went_wrong_is_one_sentence(cold, monkeypatch, why):
 
 def test_the_bar_moves_between_two_reports_and_never_beyond_what_is_expected(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(published_results.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(published_results, "renew", lambda *given: None)
+    monkeypatch.setattr(publishing_thread.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(publishing_thread, "renew", lambda *given: None)
     job = Publishing(DEMO, DEMO, bundled=True)
     job._hear(PublishProgress("Marking", "", 0.5, 10.0))
     clock[0] = 4.0

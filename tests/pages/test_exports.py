@@ -1,10 +1,12 @@
 """Downloads of a page's table: their names say the filter, and their columns what keys are called."""
 
 import io
+import re
 
 import pandas as pd
 import pytest
 
+from heval_core.present.drawing import Drawing
 from heval_core.store.filters import Filter
 from heval_core.ui import exports
 
@@ -43,6 +45,21 @@ def test_files_of_two_filters_never_have_one_name(files, pair):
     one, other = (next(iter(files(pd.DataFrame(), chosen))) for chosen in pair)
     assert one != other
     assert len(one) < 120
+
+
+MODELS = ["SmolLM2-135M-Instruct.Q4_1"] * 2
+
+
+def test_a_figure_as_a_file_says_of_what_it_is(few, monkeypatch):
+    given = {}
+    monkeypatch.setattr(exports, "download", lambda label, content, name, key, about: given.update({name: content}))
+    drawing = lambda: Drawing(200, 40, "")  # noqa: E731
+    exports.picture(few, drawing, "board", Filter(("SmolLM2-135M-Instruct.Q4_1",), regime=("mixed",)), MODELS)
+    ((name, content),) = given.items()
+    assert name == f"heval-board-model=SmolLM2-135M-Instruct.Q4_1_regime=mixed-{few.snapshot_id[:8]}.svg"
+    lines = re.findall(r"<text[^>]*>(.*?)</text>", content())
+    assert " ".join(lines) == f"SmolLM2 135M (4-bit) · regime: mixed · HEval, snapshot {few.snapshot_id}"
+    assert len(lines) > 1  # within the figure's width
 
 
 def test_keys_have_their_titles_beside_them(files):

@@ -9,12 +9,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.board.exported import exported_board
 from heval_core.figures.board import by_prompts, by_question, pair_figure
 from heval_core.present.names import ALL, Names
 from heval_core.store.filters import Filter
 from heval_core.ui import board as page
 from heval_core.ui import filters
-from heval_core.ui.board import MARK, behind, exported_board
+from heval_core.ui.board import MARK, behind
 from tests.pages.opening import board, links_of, open_page, open_well, text_of
 from tests.planted import noise, plant, published
 
@@ -111,7 +112,14 @@ def test_a_filter_leaves_the_same_number_on_every_page_and_its_list_has_it(demo,
     kept = demo.instance_ids(replace(chosen, explained=True))
     told = filters.counts(demo, chosen)
     models = demo.query("SELECT count(DISTINCT model) FROM instance WHERE instance_id IN (SELECT unnest(?))", [kept]).iat[0, 0]
-    assert told.endswith(f"{len(kept):,} instances")
+    # Of the cells that an explainer ran on: others are of techniques only.
+    ran = "SELECT DISTINCT model, dataset, regime FROM attribution JOIN instance USING (instance_id)"
+    where = [f"(model, dataset, regime) IN ({ran})", "technique = 'regular'", "NOT contains(regime, '.')"]
+    where += [f"{name} = '{value}'" for name, value in asked.items()]
+    counts = "count(*), count(*) FILTER (dropped_because IS NULL)"
+    every, usable = demo.query(f"SELECT {counts} FROM instance WHERE {' AND '.join(where)}").iloc[0]
+    beside = "" if usable == len(kept) else f", {len(kept):,} explained"
+    assert told.endswith(f" · {every:,} asked, {usable:,} usable{beside}")
     assert told.startswith(f"{models} model{'s' if models > 1 else ''} · ")
     text = text_of(open_page("leaderboard", tab="regime", **asked))
     assert told.replace("·", r"·") in text.replace("\\", "")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heval_core.evaluation.patterns import patterns_under
 from heval_core.figures.board import by_prompts, by_question, front_figure, pair_figure
 from heval_core.figures.dots import Axis, Dot, DotFigure, DotRow, Panel, Slot
 from heval_core.figures.dots_drawn import fluid_panels
-from heval_core.figures.front import as_drawing
+from heval_core.figures.front import Front, PlottedPoint, Ticks, as_drawing
 from heval_core.figures.measures import figure_of
 from heval_core.figures.pattern_panels import pattern_figure
 from heval_core.figures.techniques import differences_figure
@@ -123,6 +126,28 @@ def test_a_number_stands_beside_the_line_of_chance_never_on_it(value):
 @pytest.mark.parametrize("width", [360.0, 400.0, 590.0])
 def test_names_of_the_front_lie_on_nothing(made, width):
     assert overlaps(as_drawing(front_figure(made), width, 430)) == []
+
+
+@given(points=st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100)), min_size=2, max_size=24, unique=True))
+def test_lines_from_names_in_a_column_to_their_points_never_cross(points):
+    plotted = [PlottedPoint((str(at),), f"method {at}", (), *at, (at[0],) * 2, (at[1],) * 2, "#E69F00") for at in points]
+    axis = Ticks("", 0, 100, [])
+    drawing = as_drawing(Front("", plotted, axis, axis, column=True), 400, 430)
+    lines = [mark for mark in drawing.marks if isinstance(mark, Mark) and mark.kind == "leader"]
+    assert len(lines) == len(points)
+    assert [(one, other) for one, other in combinations(lines, 2) if crosses(one, other)] == []
+
+
+def crosses(one: Mark, other: Mark) -> bool:
+    """Whether two lines share a point that is no end of either."""
+
+    def side(line: Mark, x: float, y: float) -> float:
+        return (line.x2 - line.x) * (y - line.y) - (line.y2 - line.y) * (x - line.x)
+
+    def apart(line: Mark, of: Mark) -> bool:
+        return side(line, of.x, of.y) * side(line, of.x2, of.y2) < -1e-6
+
+    return apart(one, other) and apart(other, one)
 
 
 def test_an_overlap_is_found():

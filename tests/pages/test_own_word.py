@@ -115,7 +115,7 @@ def test_the_worker_gives_what_explain_gives_and_it_opens_on_the_surface_of_inst
     assert [row["key"] for row in drawn["rows"]] == ["mechlight", "attn"]
     assert drawn["chance"] is not None
     assert drawn["heads"]["chosen"] == answer.attributions["mechlight"].head_name
-    assert "explained: Lisbon against Nairobi" in text_of(app).replace("\\", "")
+    assert "explained: Lisbon (from document 1) against Nairobi (from document 2)" in text_of(app).replace("\\", "")
 
 
 @pytest.mark.slow

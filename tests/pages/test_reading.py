@@ -21,7 +21,7 @@ from heval_core.statistics.scores import average_ranks
 from heval_core.store.filters import BestToken, Filter
 from heval_core.ui import heads, reading
 from heval_core.ui.instance_tables import part_in_words, tokens_of
-from heval_core.ui.reading import ReadingRow, answer_of, answer_ranks, chance_rank, prompt_data, row_data
+from heval_core.ui.reading import ReadingRow, answer_of, answer_ranks, chance_rank, on_screen, prompt_data, row_data
 
 ONE = StoredInstance(
     instance_id="i", model="m", revision="first", dataset="d", regime="conflicting", technique="regular", subject="s",
@@ -251,6 +251,34 @@ def test_an_exported_instance_has_no_script_no_request_and_every_token_as_text()
     shown = [html.unescape(text) for text in re.findall(r'<span class="w(?: g)?">(.*?)</span>', page)][1:]
     glyphs = {"\u202e": "⟲", "\x00": "␀"}
     assert shown == ["".join(glyphs.get(c, c) for c in token) for token in HOSTILE]
+
+
+def test_what_the_model_would_write_by_itself_is_said_where_it_is_none_of_the_named_answers():
+    said = "".join(piece for _, piece in reading.sentence(ONE, [], by_itself=" The"))
+    assert said.startswith(f"By itself the model begins with “The”; of the answers named it prefers {answer_of(ONE)}")
+
+
+def test_a_saved_instance_is_the_view_that_was_open_with_its_layout_folded():
+    rows = [ReadingRow(key, key, True, [0.0] * len(ONE.tokens), control=key.startswith("c")) for key in "abdefghc"]
+    view = {"drawn": [], "painted": ["h"], "controls": False}
+    assert [row.explainer for row in on_screen(rows, view)] == list("habdefg")
+    assert [row.explainer for row in on_screen(rows, view | {"drawn": ["g", "a"], "controls": True})] == list("hgac")
+    behind = replace(ONE, first_ranked=2)
+    page = instance_page(behind, rows[:1], 3, "snap")
+    assert f"<pre>{html.escape(''.join(ONE.tokens[:2]))}</pre></details>" in page
+    assert (
+        len(re.findall(r'<span class="w(?: g)?">', page)) == len(re.findall(r'<span class="w(?: g)?">', whole_page(rows))) - 2
+    )
+
+
+def test_a_saved_tokens_index_is_its_place_in_the_prompt():
+    rows = [ReadingRow("a", "a", True, [0.0] * len(ONE.tokens))]
+    indices = re.findall(r"<tr><td>(\d+)</td>", instance_page(replace(ONE, first_ranked=2), rows, 3, "snap"))
+    assert indices == [str(index) for index in range(2, len(ONE.tokens))]
+
+
+def whole_page(rows) -> str:
+    return instance_page(replace(ONE, first_ranked=0), rows[:1], 3, "snap")
 
 
 def test_tables_are_taken_away_whole_and_harmless(demo):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from heval_core.evaluation.board.exported import exported_hard
 from heval_core.evaluation.board.hard import ALL, COLUMNS, hard_board
 from heval_core.evaluation.board.hard_conclusion import NOTHING
 from heval_core.present.names import names_of
@@ -23,8 +24,8 @@ def store(tmp_path_factory):
     return published(folder)
 
 
-def told(store, brief=False):
-    return page.sentence(hard_board(store), names_of(store), brief)
+def told(store):
+    return page.sentence(hard_board(store), names_of(store))
 
 
 def test_the_leaderboard_opens_on_the_source_with_sentence_figure_and_what_answers_depend_on(store, own_store, figures):
@@ -63,7 +64,7 @@ def test_tables_have_the_figure_s_numbers(store, own_store):
     assert {"csv_source", "latex_source", "svg_source", "csv_source-verdicts"} <= {
         one.key for one in app.get("download_button")
     }
-    frame = page.exported(hard_board(store))
+    frame = exported_hard(hard_board(store))
     assert set(frame["column"]) == set(COLUMNS)
     assert frame[frame["control"]]["text_only"].any()
     own = frame[(frame["model"] == ALL) & (frame["column"] == "unworded")].set_index("explainer")
@@ -72,8 +73,8 @@ def test_tables_have_the_figure_s_numbers(store, own_store):
 
 def test_the_overview_shows_it_and_a_mark_leads_to_its_tab(store, own_store, figures, monkeypatch):
     text = text_of(open_page("overview"))
-    assert told(store, brief=True) in text
-    assert "right in 0.00 where" in told(store)
+    assert told(store) in text
+    assert "right in 0.00 where" in text_of(open_well("leaderboard"))
     assert "right in 0.00 where" not in text
     ((figure,), _) = figures["overview_marks"]
     assert [panel.title for panel in figure.panels] == [
@@ -98,7 +99,9 @@ def test_a_filter_of_instances_leaves_their_numbers(store):
 def test_the_report_has_the_same_sentence_and_table(store):
     assert next(iter(plans_of(store))) == "source"
     own = section(store, "source")
-    assert own.text.startswith(re.sub(r"[*\\]", "", told(store)))
+    finding, _, models = re.sub(r"[*\\]", "", told(store)).partition(" The answers are of")
+    assert own.text.startswith(finding)
+    assert f"The answers are of{models}" in own.text
     assert [table.title for table in own.shown] == ["Explainers against a text search", "What answers depend on"]
     assert "/ 0.000" in own.latex("x") or "/ 0.00" in own.latex("x")
 

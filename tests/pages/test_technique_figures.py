@@ -11,6 +11,7 @@ from heval_core.figures.technique_front import blind_line, cards, equal_line, fr
 from heval_core.figures.techniques import (
     correlation_table,
     differences_figure,
+    guided_table,
     ranked,
     searches,
     setting_words,
@@ -310,3 +311,20 @@ def test_what_was_trained_was_not_searched_for():
         "1,067 examples (16 empty, 1,051 relevant), three epochs, of which number 2 is kept; loss on 12 held-out examples "
         "3.99 ▶ 3.50"
     )
+
+
+def test_techniques_that_ask_an_explainer_are_compared_beside_what_the_board_says_of_it():
+    asking = [cell(key, kind, 0.4 + at / 10) for at, key in enumerate(("agd", "agd(cgim)")) for kind in (*KINDS, "total")]
+    quality = pd.DataFrame([{"explainer": "cgim", "value": 0.61, "low": 0.55, "high": 0.66}])
+    cells = pd.concat([CELLS, cells_of(*asking)], ignore_index=True)
+    table = guided_table(cells, "bcu", NAMES, lambda: quality)
+    by_title = {row.titles[0]: row.cells for row in table.rows}
+    assert list(by_title) == [NAMES.technique(key) for key in ("regular", "agd(cgim)", "agd")]
+    assert [head.title for head in table.heads][-1] == "Leaderboard"
+    assert by_title[NAMES.technique("agd(cgim)")][0].value == 0.5
+    scores = [cells[-1] for cells in by_title.values()]
+    assert [(score.value, score.low, score.high) for score in scores] == [(None,) * 3, (0.61, 0.55, 0.66), (None,) * 3]
+    # One explainer, as often as it is asked, makes no comparison; nor does a plug-in that is gone.
+    once = cells_of(*(cell(key, "gold", 0.4) for key in ("agd", "agd(k=3)", "gone(explainer=x)", "regular")))
+    assert guided_table(once, "bcu", NAMES, lambda: quality) is None
+    assert guided_table(CELLS, "bcu", NAMES, lambda: quality) is None

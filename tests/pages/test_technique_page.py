@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from heval_core.evaluation.techniques.front import points
+from heval_core.evaluation.techniques.front import expected, points
+from heval_core.figures.technique_front import techniques_verdict
+from heval_core.present.names import names_of
 from heval_core.records import FOLLOWED
 from heval_core.store.filters import Filter
 from heval_core.ui.instance_tables import steps_of
@@ -58,7 +60,30 @@ def test_the_page_recommends_by_what_the_documents_are_like_and_by_what_can_be_p
     said, order = first(pay="1")
     assert order == ["regular", "coiecd", "cad"]
     assert "Highest: **Regular** everywhere" in said
+    assert "Only Regular costs so little: 69 of 100" in said.replace("*", "")
     assert "COIECD tells irrelevant documents from right ones best: J 1.00" in said.replace("\\", "")
+
+
+def test_the_answer_says_who_is_ahead_of_regular_and_keeps_it_where_none_is(store):
+
+    def told(share, *techniques):
+        own = [one for one in points(store, "two", "made-up-data") if one.technique in techniques]
+        return techniques_verdict(expected(own, share), names_of(store)).replace("*", "").replace("\\", "")
+
+    assert told(0.5, "regular", "coiecd").startswith("Use COIECD: 100 of 100")
+    assert told(0.5, "regular", "coiecd").endswith("ahead of all others at this price.")
+    # Who follows every document is far behind where nearly all are irrelevant, and not told apart where two of three are not.
+    assert told(0.1, "regular", "cad").startswith("Keep Regular: ")
+    assert told(2 / 3, "regular", "cad").startswith(
+        "No technique is shown to be better than Regular at this price. Highest is "
+    )
+    assert told(0.5) == "No technique costs so little."
+    # Ahead of Regular, but not the highest, from which neither is told apart.
+    cards = expected(points(store, "two", "made-up-data"), 0.5)
+    assert [card.exceeds for card in cards] == [("cad", "regular"), ("cad",), ()]
+    high, regular, cad = (card._replace(best=True, exceeds=()) for card in cards)
+    sentence = techniques_verdict([high, cad._replace(exceeds=("regular",)), regular], names_of(store))
+    assert sentence.startswith("CAD is better than Regular at this price. Highest is **COIECD**")
 
 
 def test_the_points_are_those_that_are_published(store):

@@ -11,7 +11,7 @@ from heval_core.evaluation.orders import SORTED_BY
 from heval_core.records import HEvalError
 from heval_core.store.filters import BestToken, Filter
 from heval_core.ui.listing import PAGE
-from tests.pages.opening import address_of, open_page, text_of
+from tests.pages.opening import address_of, open_page, open_well, text_of
 
 # What the list shows as long as no other technique is chosen.
 REGULAR = ("regular",)
@@ -118,4 +118,31 @@ def test_nothing_left_says_so_and_offers_all(demo):
     app = open_page("instances", search="no prompt says this")
     assert "No instance is left" in text_of(app)
     next(button for button in app.button if button.label == "Show all instances").click().run()
-    assert counted(app).startswith("**1** of")
+    assert counted(app).endswith(f" of {len(demo.instance_ids(Filter(technique=REGULAR))):,}")
+
+
+def test_the_first_instance_is_one_that_an_explanation_can_be_wrong_about(demo):
+    """By the rule of `telling_instance`; only where nothing was asked for."""
+    app = open_page("instances")
+    every = demo.instance_ids(Filter(technique=REGULAR, explained=True))
+    first = demo.telling_instance(Filter(technique=REGULAR, explained=True))
+    assert counted(app) == f"**{every.index(first) + 1:,}** of {len(every):,}"
+    assert demo.instance(first).group in ("C1", "C2")
+    best = demo.query("SELECT explainer, pattern FROM pattern WHERE instance_id = ?", [first]).set_index("explainer")[
+        "pattern"
+    ]
+    methods = best[[key for key in best.index if key not in set(demo.catalogue("explainer").query("control")["key"])]]
+    assert (methods == "answer").sum() > 2
+    assert (methods == "wrong_document").any()
+    assert counted(open_page("instances", model="demo-gpt2")).startswith("**1** of ")
+
+
+def test_methods_that_a_door_names_are_drawn_first_and_are_those_that_the_sentence_compares(demo, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("heval_core.ui.reading.component", lambda name, key, data, **how: drawn.append(data))
+    asked = {"best": ["ig: answer", "mechlight: not answer"]}
+    open_well("instances", **asked)
+    methods = [row["title"] for row in drawn[-1]["rows"] if not row["control"]]
+    assert methods[:2] == ["MechLight", "Integrated gradients"]
+    bold = [text for kind, text in drawn[-1]["lead"] if kind == "b"]
+    assert bold[1:] == ["Integrated gradients", "MechLight"]

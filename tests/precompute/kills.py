@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,10 +23,11 @@ from heval_core.store.published import current_file
 from heval_core.store.reader import Reader
 from heval_core.store.shards import ShardStore
 from precompute.grid import Grid
+from precompute.on_ray import OnRay
 from precompute.pair import Pair
 from precompute.questions import load_questions
 from precompute.task import Result, Task
-from precompute.worker import Done, Model, OnRay, Worker
+from precompute.worker import Done, Model, Worker
 
 ROOT = Path(__file__).parent.parent.parent
 # Processes of their own, to be killed, which do not have to import torch each.
@@ -69,25 +71,28 @@ def _command(arguments: Sequence[str], printed: Path, shards: int) -> None:
 @contextmanager
 def states_at_every_moment(store: Path, into: Path, look: Callable[[], object] = bool) -> Iterator[list[Path]]:
     """Copies of a store as a kill would leave it before each `fsync` and each `os.replace` of this process. Before an `fsync`
-    the end of the file may be missing too: that is another copy. look: is called at each moment."""
+    the end of the file may be missing too: that is another copy. look: is called at each moment. Where two threads write, one
+    waits while the other's moment is copied."""
     left: list[Path] = []
-    sync, replace = os.fsync, os.replace
+    sync, replace, one_by_one = os.fsync, os.replace, threading.Lock()
 
     def keep() -> None:
         look()
         left.append(shutil.copytree(store, into / f"{len(left)}"))
 
     def kept_and_synced(file: int) -> None:
-        keep()
-        number, size = os.fstat(file).st_ino, os.fstat(file).st_size
-        (torn,) = (path for path in store.rglob("*") if path.stat().st_ino == number)
-        keep()
-        os.truncate(left[-1] / torn.relative_to(store), max(0, size - 9))
+        with one_by_one:
+            keep()
+            number, size = os.fstat(file).st_ino, os.fstat(file).st_size
+            (torn,) = (path for path in store.rglob("*") if path.stat().st_ino == number)
+            keep()
+            os.truncate(left[-1] / torn.relative_to(store), max(0, size - 9))
         sync(file)
 
     def kept_and_replaced(source: Path, target: Path) -> None:
-        keep()
-        replace(source, target)
+        with one_by_one:
+            keep()
+            replace(source, target)
 
     with mock.patch.multiple(os, fsync=kept_and_synced, replace=kept_and_replaced):
         yield left
@@ -103,6 +108,10 @@ class Deadly:
     @property
     def model(self) -> Any:
         return self.task.model
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.task.keys
 
     def do(self, ready: Any, questions: Any) -> Result:
         if not self.killed.exists():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from heval_core.lm.budget import Budget
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.forward import Forward
 from heval_core.lm.heads import Heads
@@ -15,9 +16,11 @@ from heval_core.lm.loading import load
 from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
+from heval_core.store.shards import ShardStore
 from precompute.grid import Grid
 from precompute.highlights import INSTANCES, job_tasks
 from precompute.memory import Memories
+from precompute.run import run
 from tests.asked import KENYA, PERU, asked
 from tests.precompute.kills import pair_of
 
@@ -184,3 +187,48 @@ def test_an_interrupted_call_leaves_the_model_as_it_was(work, lm, expected, monk
 def test_a_pass_is_of_prompts_of_one_length(lm):
     with pytest.raises(HEvalError, match="same number of tokens"):
         CleanPass(lm, [asked(lm, KENYA), asked(lm, KENYA, PERU)])
+
+
+def test_a_job_whose_prompts_share_padded_passes_has_the_same_rows_after_fewer_passes(work, lm, expected, monkeypatch):
+    shapes = []
+    whole = Forward.clean
+
+    def noting(self, ids, before, ends):
+        shapes.append((ids.shape[0], ends is not None))
+        return whole(self, ids, before, ends)
+
+    monkeypatch.setattr(Forward, "clean", noting)
+    assert_same(rows_of(lm, work)[0], expected)
+    alike = len(shapes)
+    monkeypatch.setattr(lm.budget, "padding", 1.0)
+    shapes.clear()
+    found, failures = rows_of(lm, work)
+    assert not failures
+    assert_same(found, expected)
+    assert shapes == [(len(expected["fa"]), True)]
+    assert alike > 1
+
+
+@pytest.mark.slow
+def test_everything_that_is_stored_is_the_same_of_padded_passes(model_folders, tmp_path, monkeypatch):
+    """Heads, what the answer loses without them, sources, faithfulness, whole answers' groups and the context's target."""
+    options = {"faithfulness": True, "head_need": True, "sources": True, "keep_heads": 9, "target": "context", "match": "text"}
+    grid = Grid((str(model_folders["qwen2"]),), ("world_capital",), ("mixed",), ("fa", "attn", "cgim"), limit=COUNT, **options)
+    stores = []
+    for padding in (0.0, 1.0):
+        monkeypatch.setattr(Budget, "of", lambda tokens, device, padding=padding: Budget(4096, device, padding=padding))
+        assert not run(grid, tmp_path / str(padding)).failed
+        stores.append(ShardStore(tmp_path / str(padding)))
+    entries = [store.entries() for store in stores]
+    assert entries[0].keys() == entries[1].keys()
+    kinds = {entry.kind for entry in entries[0].values()}
+    assert kinds >= {"instance", "attribution", "context_attribution", "faithfulness", "head_attention", "head_need", "source"}
+    for key in entries[0]:
+        rows = zip(*(store.read(each[key]).to_pylist() for store, each in zip(stores, entries, strict=True)), strict=True)
+        for one, other in rows:
+            for name, value in one.items():
+                if isinstance(value, float) or (isinstance(value, list) and value and isinstance(value[0], float)):
+                    apart = np.abs(np.subtract(value, other[name])).max() / (np.abs(value).max() or 1.0)
+                    assert apart <= 2e-3 or name == "seconds", (entries[0][key].kind, name)
+                elif name != "details":
+                    assert value == other[name], (entries[0][key].kind, name)

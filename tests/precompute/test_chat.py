@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from html import escape
 
 import numpy as np
 import pytest
@@ -124,8 +125,9 @@ def test_pages_draw_the_template_faint_and_never_rank_it(reader, kept):
         used = [token - instance.first_ranked for token in instance.documents[instance.used_document].answer_tokens]
         assert answer_ranks(instance, rows)[row.explainer] == expected[used].min()
     page = instance_page(instance, rows, 5, "snapshot")
-    assert "layout, never ranked" in page
-    assert page.count('class="w q"') == len(instance.tokens) - len(instance.ranked)
+    # What stands before is folded; what stands behind is faint.
+    assert f"<pre>{escape(''.join(instance.tokens[: instance.first_ranked]))}</pre></details>" in page
+    assert page.count('class="w q"') == len(instance.tokens) - instance.ranked.stop
 
 
 def test_a_stored_chat_is_asked_again_as_it_is(chatty, reader, kept):

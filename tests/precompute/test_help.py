@@ -64,7 +64,8 @@ def test_messages_name_the_program_as_it_can_be_called_here(called, checkout, ty
             assert path.name == "folders.py" or "python -m precompute" not in code, path
 
 
-def test_the_version_is_the_packages(capsys):
+def test_the_version_is_the_packages(capsys, monkeypatch):
+    monkeypatch.setattr("precompute.cli.import_module", None)  # that of a command may import torch, which takes seconds
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert (ended.value.code, capsys.readouterr().out) == (0, f"heval {__version__}\n")

@@ -104,6 +104,7 @@ OPTIONS = {
     "faithfulness": (True, MORE),
     "faithfulness_protected": (2, MORE),
     "answers": (True, MORE),
+    "randomised": (True, MORE),
     "timing": (True, MORE),
     "target": ("context", MORE),
     "techniques": (("cad", "cad(alpha=0.7)"), MORE),

@@ -19,6 +19,7 @@ OTHER = {
     "limit": "1", "shard_size": "1", "seed": "1", "dtype": "bfloat16", "explainers": "cgim", "techniques": "adacad",
     "cap": "1", "memory": "any", "match": "text", "template": "{documents} {question}", "keep_heads": "1", "head_need": None,
     "faithfulness": None, "faithfulness_protected": "2", "answers": None, "timing": None, "sources": None,
+    "randomised": None,
     "target": "context", "regimes": "mixed,conflicting",
     "decoy": "d1", "length": "256", "place": "last",
 }  # fmt: skip
@@ -73,11 +74,13 @@ def test_every_option_changes_the_plan_or_is_refused(situation, planned):
             "faithfulness_protected",
             "head_need",
             "keep_heads",
+            "randomised",
             "sources",
             "target",
             "timing",
         },
-        "read": {"cap", "match", "memory", "techniques", "timing", "target", "head_need", "sources", "keep_heads", "regimes"},
+        "read": {"cap", "match", "memory", "techniques", "timing", "target", "head_need", "sources", "keep_heads", "regimes"}
+        | {"randomised"},
     }
     assert refused.keys() >= idle.get({"preset": "answered"}.get(situation, situation), {"place"})
 
@@ -89,7 +92,6 @@ CITATIONS = "citations plan --claims CLAIMS --writers shipped --store TMP"
 
 @pytest.mark.parametrize(("asked", "told"), [
     (f"{RUN} --techniques cad --timing --head-need", "--head-need, --timing would change nothing: only answers are computed"),
-    (f"{RUN} --workers 2", "--workers would change nothing: without --executor ray there is one worker"),
     (f"{RUN} --ray-address auto --cpus-per-worker 3", "--cpus-per-worker, --ray-address would change nothing: without"),
     (f"{RUN} --keep-heads -1", "--keep-heads is -1; it must be at least 1"),
     (f"{RUN} --faithfulness 0", "--faithfulness is 0; it must be at least 1"),

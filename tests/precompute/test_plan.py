@@ -16,7 +16,7 @@ from precompute.cli import main
 from precompute.grid import GRIDS
 from precompute.highlights import job_tasks
 from precompute.pair import SIZE, shard_size
-from precompute.plan import plan
+from precompute.plan import RunPlan, plan
 from precompute.run import run
 from precompute.task import unfinished
 from precompute.techniques import SearchTask, search, search_tasks
@@ -43,6 +43,19 @@ def test_options_change_a_preset_and_without_one_models_and_data_are_needed(tmp_
         "--datasets is missing; give it, or choose a preset: --grid demo, paper, cub, cub-smoke, smoke"
         in capsys.readouterr().err
     )
+
+
+def test_the_published_grid_names_its_models_that_cannot_be_run_here_and_why(monkeypatch, tmp_path, prints):
+    monkeypatch.setattr("precompute.commands.grid.plan", lambda grid, *_: asked.append(grid.models) or RunPlan())
+    asked = []
+    told = prints("plan", "--grid", "cub", "--no-calibrate", "--store", tmp_path).out
+    (left_out,) = [[line for line in told.splitlines() if "one of CUB's eleven models" in line]]
+    assert [line.partition(" is ")[0] for line in left_out] == ["left out, GPT-4o", "left out, GPT-4o mini"]
+    assert all("behind an API" in line for line in left_out)
+    assert len(GRIDS["cub"].models) + len(left_out) == 11
+    assert "GPT-4o" not in prints("plan", "--grid", "cub", "--models", "gpt2", "--store", tmp_path).out
+    assert asked == [GRIDS["cub"].models, ("gpt2",)]
+    assert "GPT-4o mini" in prints("plan", "--grid", "cub", "--json", "--store", tmp_path).out
 
 
 @pytest.mark.parametrize(("what", "expected"), [

@@ -5,9 +5,15 @@ import zlib
 
 import pytest
 
-from tests.e2e.browser import IN_A_BROWSER, page_of
+from tests.e2e.browser import IN_A_BROWSER, launched, page_of
 
 pytestmark = IN_A_BROWSER
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +40,8 @@ def drawn_in(pdf):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_printed_report_has_its_figures(file, report, dark):
-    with page_of(dark=dark) as page:
+def test_a_printed_report_has_its_figures(file, report, browser, dark):
+    with page_of(browser, dark=dark) as page:
         page.goto(file.as_uri())
         shapes = page.locator("circle, path, rect, line").count()
         pdf = page.pdf(prefer_css_page_size=True, print_background=False)
@@ -48,8 +54,8 @@ def test_a_printed_report_has_its_figures(file, report, dark):
     assert drawn_in(pdf) > 0.7 * shapes  # whiskers of no length are left out
 
 
-def test_the_findings_are_above_the_fold_and_the_file_is_a_few_screens(file):
-    with page_of() as page:
+def test_the_findings_are_above_the_fold_and_the_file_is_a_few_screens(file, browser):
+    with page_of(browser) as page:
         page.goto(file.as_uri())
         last = page.locator(".forest").first.locator(".finding").last.bounding_box()
         assert last["y"] + last["height"] <= 800
@@ -58,9 +64,9 @@ def test_the_findings_are_above_the_fold_and_the_file_is_a_few_screens(file):
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
-def test_every_row_has_the_same_axis(file, report):
+def test_every_row_has_the_same_axis(file, report, browser):
     """The dashed limits of all rows and of the axis are one upright line: one for each table of sentences."""
-    with page_of() as page:
+    with page_of(browser) as page:
         page.goto(file.as_uri())
         stated = filter(len, (study.findings for study in report.studies))
         for table, findings in zip(page.locator(".forest").all(), stated, strict=True):
@@ -70,8 +76,8 @@ def test_every_row_has_the_same_axis(file, report):
 
 
 @pytest.mark.parametrize("width", [900, 1280])
-def test_nothing_of_an_open_row_is_cut_off(file, width):
-    with page_of(width=width) as page:
+def test_nothing_of_an_open_row_is_cut_off(file, browser, width):
+    with page_of(browser, width=width) as page:
         page.goto(file.as_uri())
         page.locator(".finding summary").first.click()
         assert page.locator(".finding .more").first.is_visible()

@@ -7,6 +7,9 @@ from html import unescape
 import pandas as pd
 import pytest
 
+from heval_core.evaluation.patterns import patterns_under
+from heval_core.figures.pattern_panels import pattern_table
+from heval_core.present.names import names_of
 from heval_core.present.numbers import EXACT, interval
 from heval_core.report.findings import StudyFindings, findings_table, studies_of
 from heval_core.report.sections import plans, plans_of, section
@@ -14,7 +17,7 @@ from heval_core.report.write import Report, report_of, write
 from heval_core.store.filters import Filter
 from heval_core.ui.measured_cells import measured
 from tests.conftest import ROOT
-from tests.pages.opening import open_page
+from tests.pages.opening import html_of, open_page
 from tests.planted import marking, noise, plant, published
 from tests.report.conftest import rows_of, section_in
 
@@ -53,8 +56,10 @@ def test_headline_patterns_instances_and_findings_are_what_their_pages_show(few,
     monkeypatch.setenv("HEVAL_STORE", str(few.path.parent))
     same(few.headline(), pd.DataFrame(told["headline"]), ("value", "low", "high", "chance", "cells", "n"))
     failures = open_page("leaderboard", tab="failures")
-    shown = next(frame.value for frame in failures.dataframe if "share" in frame.value.columns)
-    same(shown, rows_of(told, "patterns"), ("instances", "share"))
+    counts = patterns_under(few, Filter())
+    same(counts, rows_of(told, "patterns"), ("instances", "share"))
+    shown = pattern_table(patterns_under(few, Filter(technique=("regular",), explained=True)), names_of(few)).html()
+    assert shown in html_of(failures)
     datasets = open_page("about", tab="data")
     shown = next(frame.value for frame in datasets.dataframe if "kept" in frame.value.columns)
     same(shown, rows_of(told, "datasets"), ("asked", "kept", "C", "M", "C1", "C2"))

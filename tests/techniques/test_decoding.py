@@ -6,10 +6,10 @@ import torch
 
 from heval_core.plugins import catalogue
 from heval_core.records import HEvalError
-from heval_core.techniques.adaptive_context_aware import adacad, divergence
+from heval_core.techniques.adaptive_context_aware import adacad
 from heval_core.techniques.context_aware import cad
 from heval_core.techniques.entropy_constraint import coiecd
-from heval_core.techniques.shared.base import Setting, Trial
+from heval_core.techniques.shared.base import Setting, Trial, divergence
 from heval_core.techniques.shared.context_use import bcu, ccu, pareto_front
 
 LOG = np.log

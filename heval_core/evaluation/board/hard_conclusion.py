@@ -29,15 +29,21 @@ _WHERE = {
 def hard_conclusion(board: HardBoard, name: NameOf, model: NameOf, brief: bool = False) -> str:
     """Return the sentences. name, model: how the key of an explainer, and of a model, is written.
 
-    brief: without halves, without who favours one place, and without what has no number.
+    brief: only who finds it and for whom.
     """
     column = next((key for key in _WHERE if board.ranking(key).methods and board.best_text(key)), "")
     if not column:
         return NOTHING
     finders = [key for key in board.ranking(column).best if _finds(board, key, column, ALL)]
     finding = [_finding(board, column, finders, name), *(_asking(board, column, name) if finders else [])]
-    texts = [*finding, *_read(board, column, name, brief), _for_whom(board, column, finders, model)]
-    return sentences([*texts, *([] if brief else _lacking(board))])
+    of = _for_whom(board, column, finders, model)
+    return sentences([*finding, of] if brief else [*finding, *_read(board, column, name), of, *_lacking(board)])
+
+
+def hard_rest(board: HardBoard, name: NameOf) -> str:
+    """Return the sentences that it leaves out in brief: who names another place instead, and what has no number."""
+    column = next((key for key in _WHERE if board.ranking(key).methods and board.best_text(key)), "")
+    return sentences([*(_read(board, column, name) if column else []), *_lacking(board)])
 
 
 def _finds(board: HardBoard, key: str, column: str, model: str) -> bool:
@@ -76,23 +82,21 @@ def _asking(board: HardBoard, column: str, name: NameOf) -> list[str]:
     return [f"{listed([name(key) for key in level])}, {also} {_span(rows, level)}: {ahead}"]
 
 
-def _read(board: HardBoard, column: str, name: NameOf, brief: bool) -> list[str]:
+def _read(board: HardBoard, column: str, name: NameOf) -> list[str]:
     """Return who names the place that the last token reads instead, and who favours one place, with their halves."""
     route, rows = board.numbers("route"), board.numbers(column)
     failing = [key for key in board.ranking(column).methods if _fails(rows.loc[key])]
     readers = [key for key in board.ranking("route").best if key in failing and route["low"][key] > route["chance"][key]]
     instead = f"the place that the last token reads instead ({_span(route, readers)})" if readers else ""
     groups = [("name", instead, readers)]
-    for end, other in () if brief else (("first", "last"), ("last", "first")):
+    for end, other in (("first", "last"), ("last", "first")):
         always = [key for key in failing if rows[f"{end}_low"][key] > rows["chance"][key] > rows[f"{other}_high"][key]]
         groups.append(("favour", f"the {end} place", [key for key in always if key not in readers]))
     texts = []
     for verb, what, keys in (group for group in groups if group[2]):
         first, last = (_span(rows, keys, half) for half in ("first", "last"))
         halves = f": right in {first} where the answer depends on the first place, and in {last} where on the last"
-        texts.append(
-            f"{listed([name(key) for key in keys])} {verb}{'s' if len(keys) == 1 else ''} {what}{'' if brief else halves}"
-        )
+        texts.append(f"{listed([name(key) for key in keys])} {verb}{'s' if len(keys) == 1 else ''} {what}{halves}")
     return texts
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Self
 
 import pandas as pd
@@ -185,6 +185,15 @@ class Board:
         """Rank the rows of a column that lack no cell and are not right by construction; nobody where the column is not
         ranked.
         """
+        if column.key not in self._rankings:  # a page asks dozens of times
+            self._rankings[column.key] = self._ranked(column)
+        return self._rankings[column.key]
+
+    @cached_property
+    def _rankings(self) -> dict[str, Ranking]:
+        return {}
+
+    def _ranked(self, column: BoardColumn) -> Ranking:
         if not column.ranked:
             return Ranking()
         complete = self.values[(self.values["column"] == column.key) & (self.values["cells"] == self.values["of"])]
@@ -195,13 +204,13 @@ class Board:
         """Return the questions at which a row is right by construction."""
         return tuple(column for column in self.questions if column.measure.given(key))
 
-    @property
+    @cached_property
     def overall(self) -> Ranking:
         """Who is best by the mean of the questions, of the rows that lack no cell of any, nor are right by construction."""
         given = self.quality["explainer"].isin([row.key for row in self.rows if self.given(row.key)])
         return ranking(self.quality[~given].assign(chance=0.0), self.controls)
 
-    @property
+    @cached_property
     def overall_beside(self) -> Ranking:
         """Who is best by the mean of the questions at which no row is right by construction, of all rows."""
         return ranking(self.beside.assign(chance=0.0), self.controls)

@@ -1,4 +1,4 @@
-"""Sentences about techniques, after Hagström et al. 2025 (CUB, arXiv 2505.16518), and the effects that each implies.
+"""Sentences about techniques, after Hagström et al. (CUB, ACL 2026, arXiv 2505.16518), and the effects that each implies.
 
 Formulas, over cells (model and dataset), with d(t, k) technique t's BCU under kind of context k less Regular's, over the
 answers that both gave:

@@ -103,12 +103,14 @@ WHERE split = 'test' AND coalesce(dropped_because, 'not sampled') = 'not sampled
 
 
 class Expected(NamedTuple):
-    """value: a share of the questions. ranks: `1`, `2–5`, among those compared. best: whether these begin at 1."""
+    """value: a share of the questions. ranks: `1`, `2–5`, among those compared. best: whether these begin at 1. exceeds: the
+    techniques that it is ahead of; bands of ranks do not tell that of each pair."""
 
     point: Point
     value: Value
     ranks: str
     best: bool
+    exceeds: tuple[str, ...] = ()
 
 
 def points(results: Reader, model: str, dataset: str) -> list[Point]:
@@ -133,9 +135,10 @@ def expected(points: Sequence[Point], share: float) -> list[Expected]:
     by_key = {point.technique: point for point in points}
     values = {key: total(((share, one.faithfulness), (1 - share, one.robustness))) for key, one in by_key.items()}
     rows = [{"technique": key, **value.named("value", "low", "high"), "drawn": value.drawn} for key, value in values.items()]
-    ranked = ranking(pd.DataFrame(with_exceeds(rows, "technique", ())), key="technique") if rows else Ranking()
+    above = {row["technique"]: tuple(row["exceeds"]) for row in with_exceeds(rows, "technique", ())}
+    ranked = ranking(pd.DataFrame(rows), key="technique") if rows else Ranking()
     ranks = ranked.ranks()
-    return [Expected(by_key[key], values[key], ranks[key], key in ranked.best) for key in ranked.methods]
+    return [Expected(by_key[key], values[key], ranks[key], key in ranked.best, above[key]) for key in ranked.methods]
 
 
 def leaders(points: Sequence[Point]) -> list[tuple[int, int, str]]:

@@ -1,6 +1,7 @@
 """Scores of single tokens by replacing each of them, as `fa` gives and `origin` may share out.
 
-Blocks of tokens are replaced together, each in a row of its own; the tokens before a block are not run again.
+Blocks of tokens are replaced together, each in a row of its own; the tokens before a block are not run again. A block is of
+several prompts, those of one clean pass: of unequal length, where that is padded.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def falls(clean: CleanPass, targets: Sequence[Target], measure: Measure, baselin
 
     ranked, n = [prompt.ranked for prompt in clean.prompts], clean.length
     # No later token can matter.
-    last = min(max(span.stop for span in ranked), max(position % n for position in positions_of(targets)) + 1)
+    last = min(max(span.stop for span in ranked), max(clean.read_at(positions_of(targets))) + 1)
     first = min(span.start for span in ranked)
     drops = falls_of(clean, targets, measure, [Span(token, token + 1) for token in range(first, last)], baseline)
     scores = np.zeros((len(ranked), n, *drops.shape[2:]), dtype=np.float32)
@@ -86,7 +87,7 @@ def falls_of(
     lm, positions, prompts = clean.lm, positions_of(targets), len(clean.ids)
     value = measure(clean.logits_at(positions))[:, None].cpu().numpy()
     scores = np.zeros((prompts, len(spans), *value.shape[2:]), dtype=np.float32)
-    width = block_size(prompts, clean.length, lm.budget.tokens, lm.device.type)
+    width = block_size(prompts, clean.length, lm.budget.tokens, lm.budget.device.type)
     width = max(1, min(width, READ_TOGETHER // (prompts * len(positions)))) if len(positions) > 1 else width
     waiting: list[torch.Tensor] = []
     first = 0
@@ -97,6 +98,7 @@ def falls_of(
             logits = lm.read_out.logits(torch.cat(waiting, 1)).detach()
             scores[:, first:stop] = value - measure(logits).cpu().numpy()
             waiting, first = [], stop
+    lm.budget.grow(prompts * min(width, len(spans)) * clean.length)  # blocks fill it where the prompts alone do not
     return scores
 
 
@@ -104,13 +106,13 @@ def replaced(clean: CleanPass, spans: Sequence[Span], token_id: int, positions: 
     """Compute states at some positions, one span of tokens replaced at a time: (B, len(spans), P, …), for `ReadOut.logits`."""
     import torch
 
-    read = [position % clean.length for position in positions]
-    first = min(*(span.start for span in spans), *read) if clean.prefix.layers else 0
+    first = min(*(span.start for span in spans), *clean.read_at(positions)) if clean.prefix.layers else 0
+    ends = None if clean.ends is None else clean.ends.repeat_interleave(len(spans))
     suffixes = clean.ids[:, None, first:].repeat(1, len(spans), 1)
     for row, span in enumerate(spans):
         suffixes[:, row, span.start - first : span.end - first] = token_id
     with torch.no_grad():
-        states = clean.lm.forward.suffix_states(clean.prefix, first, suffixes.flatten(0, 1), positions)
+        states = clean.lm.forward.suffix_states(clean.prefix, first, suffixes.flatten(0, 1), positions, None, ends)
     return states.view(clean.size, len(spans), len(positions), -1)
 
 

@@ -23,6 +23,8 @@ class Base:
     signed = True
     control = False
     default = False
+    # Whether `scored` reads nothing but the prompts' last positions, so that prompts of unequal length may share its passes.
+    padded = False
     # An option with few values, what it is called, and the values.
     choices: tuple[tuple[str, str, Sequence[str]], ...] = ()
 
@@ -52,7 +54,10 @@ class Base:
         scores, extras = result if isinstance(result, tuple) else (result, [{}] * clean.size)
         rows = scores.cpu().numpy() if hasattr(scores, "cpu") else scores
         seconds = clock.stop()
-        return [Attribution(self.key, row, seconds, repr(self), **extra) for row, extra in zip(rows, extras, strict=True)]
+        return [
+            Attribution(self.key, row[: len(prompt.ids)], seconds, repr(self), **extra)
+            for prompt, row, extra in zip(clean.prompts, rows, extras, strict=True)
+        ]
 
 
 class ReadsHeads(Base):
@@ -75,6 +80,7 @@ class ByRules(Base):
     rules: backward.Rules
     contrast: bool
     family = "gradient"
+    padded = True
     needs: tuple[str, ...] = ("gradients", "softmax attention")
     answers = "sentence"
     cost = staticmethod(backward.cost)

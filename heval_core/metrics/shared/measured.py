@@ -30,13 +30,15 @@ def aopc(before: np.ndarray | float, after: np.ndarray) -> np.ndarray | float:
 class MeasuredMetric:
     """A metric of what the batch job has measured.
 
-    parts: what replaced the tokens that were taken out, and `all`, the mean over these; each also with PROTECTED.
+    parts: what replaced the tokens that were taken out, and `all`, the mean over these; each also with PROTECTED. ends: the
+    least and the largest possible value, where there are any.
     """
 
     smallest_group: int = SMALLEST_GROUP
 
     key: ClassVar[str]
     uses_k = False
+    ends: ClassVar[tuple[float, float] | None] = None
     parts: ClassVar[tuple[str, ...]] = tuple(f"{part}{how}" for how in ("", PROTECTED) for part in ("all", *REPLACEMENTS))
 
     def each(self, cell: Cell, k: int) -> list[Each]:
@@ -51,7 +53,7 @@ class MeasuredMetric:
     def over(self, cell: Cell, k: int) -> list[Value]:
         values = []
         for each in self.each(cell, k):
-            value = mean_of(each.part, [each], self.smallest_group)
+            value = mean_of(each.part, [each], self.smallest_group, ends=self.ends)
             if np.isfinite(value.chance):
                 value = value._replace(chance_columns=(Sums.of(each.chance),))
             elif value.unavailable is None:  # it says something above random scores alone

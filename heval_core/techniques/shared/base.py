@@ -9,16 +9,17 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from heval_core.prompting.prompts import assemble, prompt_of
-from heval_core.records import Instance, Prompt
+from heval_core.records import Cost, Instance, Prompt
 
 if TYPE_CHECKING:
     import torch
 
-    from heval_core.lm import model
+    from heval_core.lm import clean_pass, model
 
 T = TypeVar("T")
 # Named without importing torch.
 LanguageModel: TypeAlias = "model.LanguageModel"
+CleanPass: TypeAlias = "clean_pass.CleanPass"
 Tensor: TypeAlias = "torch.Tensor"
 
 
@@ -98,9 +99,15 @@ class Base:
     """A technique that changes nothing: subclasses change one of four steps, and declare what `protocols.Technique` lists."""
 
     key: str
-    needs: tuple[str, ...] = ()
-    passes = 1.0
     preparation = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def passes(self) -> float:
+        return 1.0
 
     def settings(self, development: Development) -> Sequence[Setting]:
         """List what the search tries on the development questions; only NOTHING where there is nothing to search."""
@@ -135,11 +142,39 @@ class Base:
         """Apply `combined` under each of several settings, as a search needs it."""
         return (self.combined(z_c, z_0, setting) for setting in settings)
 
+    def seeing(self, clean: CleanPass, settings: Sequence[Setting]) -> Any:
+        """Look at the pass with documents, once for all settings ▶ what combines its logits, as the technique itself does.
+
+        Without documents there is nothing to look at, and the technique itself combines.
+        """
+        return self
+
+    def looking(self, tokens: float) -> Cost:
+        """Return what `seeing` costs for a prompt of so many tokens, beyond the pass that it looks at."""
+        return Cost(0, 0)
+
+
+class Looked(Base):
+    """What a technique combines logits by after it has looked at their pass. formula: as `combined`."""
+
+    def __init__(self, formula: Callable[[Tensor, Tensor, Setting], Any]):
+        self._formula = formula
+
+    def combined(self, z_c: Tensor, z_0: Tensor, setting: Setting) -> Any:
+        return self._formula(z_c, z_0, setting)
+
 
 def best_by(trials: Sequence[Trial], value: Any) -> tuple[int, ...]:
     """Return the indices of the trials with the highest value; those within rounding of it tie."""
     values = [value(trial) for trial in trials]
     return tuple(index for index, score in enumerate(values) if score >= max(values) - 1e-12)
+
+
+def divergence(z_c: Tensor, z_0: Tensor) -> Tensor:
+    """Compute the Jensen-Shannon divergence of the two distributions, (…, 1), in nats."""
+    p, q = z_c.softmax(-1), z_0.softmax(-1)
+    middle = (p + q) / 2
+    return ((p.xlogy(p) + q.xlogy(q)) / 2 - middle.xlogy(middle)).sum(-1, keepdim=True).clamp_min(0)
 
 
 def on_arrays(formula: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-// A page of a list: of each row a title and what is said of it; of an instance also the rank of the answer by two explainers.
+// A page of a list: of each row a title and what is said of it; of an instance also the answer's rank by two explainers.
 
 function ranks(row) {
   const track = element("span", "track");
@@ -14,14 +14,14 @@ function line(data, row, send) {
   having(made, { "data-id": row.id, ...(row.id === data.shown && { "aria-current": true }) });
   made.append(element("span", "subject", row.title), ...(row.ranks ? [ranks(row)] : []), element("span", "answer", row.about));
   if (!row.ranks) return made;
-  const told = row.ranks.map((rank) => rank.rank ?? "–").join(" · ");
+  const told = row.ranks.map((rank, at) => `${data.legend[at].title} ${rank.said}`).join(" · ");
   made.append(element("span", "told", told));
   return having(made, { "aria-label": `${row.title}, answer ${row.about}, ranks ${told}` });
 }
 
 function legend(data) {
   const swatch = (color) => having(element("span", "swatch"), { style: `--hue: ${color}` });
-  return element("div", "legend", "rank of the answer: ", ...data.legend.flatMap((one) => [swatch(one.color), `${one.title} `]));
+  return element("div", "legend", "Rank of the answer: ", ...data.legend.flatMap((one) => [swatch(one.color), `${one.title} `]));
 }
 
 function foot(data, send) {

@@ -56,9 +56,9 @@ function drawHeads(heads, act) {
   const told = pieces("p", "note", heads.told);
   if (heads.picked) told.append(" ", button("link", `Back to ${heads.chosen}`, null, () => act.head("")));
   const need = heads.need ? [drawNeed(heads)] : [], map = [headMap(heads, act), element("div", "map-foot", colourScale(heads), element("span", "side", heads.side))];
-  made.append(told, ...(heads.strengths.length > 14 ? [...need, ...map] : [...map, ...need])); // a tall map would hide it
-  if (heads.refused) made.append(element("p", "note refused", heads.refused));
-  return made;
+  const refused = heads.refused ? [element("p", "note refused", heads.refused)] : [];
+  made.append(element("div", "told", told, ...need, ...refused), element("div", "drawn", ...map)); // a tall map would hide it
+  return having(made, { class: "heads" });
 }
 
 // A dot per head, by what the answer's lead loses when that head writes nothing at the last token.

@@ -1,6 +1,9 @@
 // The reading surface: the prompt with its highlights, and what belongs beside it. What the reader changes is drawn at once and
 // told to the page afterwards, which keeps it in the address; only other units, another tint and another head are computed there.
 
+// Units of a prompt that is lower than the ranks beside it.
+const SHORT = 160;
+
 class Surface {
   constructor(host) {
     Object.assign(this, { host, data: null, view: null, told: "", waiting: [], focus: null, all: false, moreOpen: false });
@@ -67,7 +70,8 @@ class Surface {
     this.out = having(element("div", "readout"), { "aria-live": "polite" });
     const surface = element("div", "surface"), rail = element("div", "rail", drawSources(data), drawRanks(data, view, this.all, this.act));
     const main = element("div", "main", element("h1", "", data.title), pieces("p", "lead", data.lead), drawBar(data, view, this.act), this.out, surface);
-    if (data.heads) rail.append(drawHeads(data.heads, this.act));
+    // The heads stand below a prompt that leaves the room beside the ranks empty.
+    if (data.heads) (data.tokens.length <= SHORT ? main : rail).append(drawHeads(data.heads, this.act));
     root.replaceChildren(main, rail);
     surface.append(view.mode === "rows" ? drawRows(data, view, surface) : drawText(data, view));
     const about = painted(data, view).map((row) => `${row.title}: ${row.about}`).join(" ");
