@@ -57,6 +57,7 @@ class Options:
             "faithfulness",
             "faithfulness_protected",
             "randomised",
+            "bounds",
         ):
             value = getattr(self, name, None)
             if isinstance(value, int) and value < 1 and value is not getattr(type(self), name):
@@ -89,6 +90,8 @@ class Grid(Options):
     faithfulness: measure comprehensiveness and sufficiency too, 25 passes each; with N, for the first N questions only
     faithfulness-protected: the same with the question protected: only tokens of the documents are taken out
     randomised: compare each explainer with itself on the model with shuffled weights, for 20 questions of each regime, or N
+    bounds: take out the documents' tokens in each explainer's order, beside the best and the worst order, for 20 questions of
+        each regime, or N
     answers: explain whole answers too, to gold and conflicting documents; of quotesum, the answers that people wrote
     timing: time each explainer by itself too, on a few prompts of each regime
     target: context: explain the first document's answer, whatever the model answered; a run adds this to the usual target
@@ -114,6 +117,7 @@ class Grid(Options):
     faithfulness: bool | int = False
     faithfulness_protected: bool | int = False
     randomised: bool | int = False
+    bounds: bool | int = False
     answers: bool = False
     timing: bool = False
     target: str = "answer"

@@ -21,6 +21,7 @@ from heval_core.store.kinds import ANSWER, ATTRIBUTION, BEHAVIOUR, CONTEXT_ATTRI
 from heval_core.store.shards import FORMAT, Shard, ShardStore
 from heval_core.techniques.shared.base import Setting
 from precompute import journal
+from precompute.bounds import bounds_tasks
 from precompute.compute import JobTask
 from precompute.memory import AskingTask, Memories, memory_tasks
 from precompute.origins import note_origins
@@ -111,11 +112,12 @@ class Highlights:
 
     def __init__(self, pair: Pair, store: ShardStore):
         self.pair, self.store, self.questions = pair, store, pair.questions
-        self.searches, self.beside, self.timings = search_tasks(pair), randomised_tasks(pair), timing_tasks(pair)
+        self.searches, self.timings = search_tasks(pair), timing_tasks(pair)
+        self.closer = [*randomised_tasks(pair), *bounds_tasks(pair)]
 
     def tasks(self) -> list[Task]:
         """List all tasks that are known now and complete an instance."""
-        return [*self.jobs(), *self.beside, *self.timings]
+        return [*self.jobs(), *self.closer, *self.timings]
 
     def shards(self) -> Iterator[Shard]:
         """List the shards of these tasks."""
@@ -123,7 +125,7 @@ class Highlights:
 
     def ready(self, tried: Collection[str]) -> Sequence[Task]:
         """Return the first stage that is not done, without what was tried; nothing where memory could not be made."""
-        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.beside, lambda: self.timings)
+        stages = (lambda: self.searches, lambda: self.jobs(choose=True), lambda: self.closer, lambda: self.timings)
         tasks = next((left for stage in stages if (left := unfinished(stage(), self.store, tried))), [])
         asking = any(isinstance(task, AskingTask) for task in tasks)
         memory = unfinished(memory_tasks(self.pair), self.store) if asking else []

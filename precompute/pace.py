@@ -16,13 +16,13 @@ from heval_core.explaining.behaviour import MEMORY_TOKENS
 from heval_core.lm.loading import choose_device, choose_dtype
 from heval_core.new_processes import cores, free_memory
 from heval_core.records import HEvalError
+from precompute.closer import CloserTask
 from precompute.compute import JobTask
 from precompute.grid import Grid
 from precompute.highlights import Highlights, job_tasks
 from precompute.memory import AskingTask, Memories, MemoryTask, memory_tasks
 from precompute.processes import on_processes, processes_for
 from precompute.quoted import QuotedTask
-from precompute.randomised import RandomisedTask
 from precompute.run import loading_of
 from precompute.task import Task, missing_from, unfinished
 from precompute.timing import TimingTask
@@ -35,7 +35,7 @@ LONGEST = 30.0
 
 Alike = tuple[Any, ...]
 # Tasks of which a part can be done.
-OfQuestions = JobTask | QuotedTask | RandomisedTask | TimingTask
+OfQuestions = JobTask | QuotedTask | CloserTask | TimingTask
 
 
 def workers_of(grid: Grid, rows: Mapping[Any, int]) -> int:

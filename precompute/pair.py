@@ -216,7 +216,7 @@ def _reading(pair: Pair, problems: Problems) -> Pair:
     pair = dataclasses.replace(pair, questions=dataclasses.replace(pair.questions, facts=short))
     size = pair.grid.shard_size or ANSWERS
     return pair.with_options(
-        regimes=(PEOPLE,) if short else (), techniques=(), randomised=False, timing=False, shard_size=size
+        regimes=(PEOPLE,) if short else (), techniques=(), randomised=False, bounds=False, timing=False, shard_size=size
     )
 
 

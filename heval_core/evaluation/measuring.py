@@ -233,9 +233,11 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
         means = rows.groupby(by, sort=False)[keys].mean().reset_index().assign(part="all")
         frames += [frame.assign(part=frame["part"].astype(str) + suffix)[[*by, "part", *keys]] for frame in (rows, means)]
     faithful = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
-    # Both have a part `all`.
-    under_shuffled = ShardRows(store, entries, kinds.RANDOMISED, [kinds.RANDOMISED.name]).rows.drop(columns=["shard", "row"])
-    return faithful.merge(under_shuffled, on=[*by, "part"], how="outer") if len(under_shuffled) else faithful
+    for kind, values in ((kinds.RANDOMISED, ["randomised"]), (kinds.BOUNDS, ["aopc", "naopc"])):
+        closer = ShardRows(store, entries, kind, values).rows.drop(columns=["shard", "row"])
+        if len(closer):  # several have a part `all`
+            faithful = faithful.merge(closer, on=[*by, "part"], how="outer")
+    return faithful
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:

@@ -31,6 +31,8 @@ WORD_VERDICTS = ("trace", "surprise", "nowhere")  # what a reader of a claim say
 MATCHES = ("first", "text", "within")  # what decides the group of an answer; `within` also where it is explained
 # How much of a model's weights is shuffled: the last block, the later half of the blocks, or all of them.
 DEPTHS = ("last", "half", "all")
+# In which order the documents' tokens are taken out: an explanation's best first, or last; and what any order costs.
+ORDERS = ("falling", "rising", "least", "most")
 REPLACEMENTS = ("baseline", "drawn", "deletion")  # what stands for tokens that are taken out: see `faithfulness`
 TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 

@@ -116,6 +116,12 @@ RANDOMISED = ShardKind(
     ("instance_id", "explainer", "part"),
     beside=True,
 )
+# What is lost when the documents' tokens are taken out in an explainer's order, beside the least and the most: ORDERS.
+BOUNDS = replace(
+    RANDOMISED,
+    name="bounds",
+    schema=pa.schema([*RANDOMISED.schema][:-1] + [(name, pa.float32()) for name in ("aopc", "naopc")]),
+)
 # One answer under a technique. Of the instance: its kind of context is its regime.
 BEHAVIOUR = ShardKind(
     "behaviour", _of_table("behaviour", "bcu", "ccu", "correct", "memory_kept", "neither"), ("instance_id",), beside=True
@@ -146,5 +152,5 @@ RECOVERY = ShardKind(
     of_regime=False,
 )
 _EXPLAINED = (ATTRIBUTION, CONTEXT_ATTRIBUTION, HEAD_ATTENTION, HEAD_NEED, SOURCE, FAITHFULNESS, FAITHFULNESS_PROTECTED)
-_OF_INSTANCES = (INSTANCE, *_EXPLAINED, RANDOMISED, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED, TRACED)
+_OF_INSTANCES = (INSTANCE, *_EXPLAINED, RANDOMISED, BOUNDS, BEHAVIOUR, TRIAL, MEMORY, SAMPLE, TIMING, ANSWER, QUOTED, TRACED)
 KINDS = {kind.name: kind for kind in (*_OF_INSTANCES, CLAIM, EXPLANATION, RECOVERY)}

@@ -18,7 +18,7 @@ from heval_core.records.vocabulary import REPLACEMENTS
 from heval_core.statistics.correlation import clustered_spearman
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
-from heval_core.ui import address, links, measured_cells
+from heval_core.ui import address, between_bounds, links, measured_cells
 from heval_core.ui.marks import MarkSelection, draw_plotly
 from heval_core.ui.published_results import names_of, query
 
@@ -161,4 +161,5 @@ def draw(results: Reader, chosen: Filter) -> None:
     if len(query(results, Reader.cells, chosen, measure.metric, measure.at(k))):
         replacements(results, chosen, protected)
         faithful_or_right(results, chosen, k, protected)
+    between_bounds.draw(results, chosen)
     looks_at_the_model(results, chosen)

@@ -36,7 +36,7 @@ PLAN = (
 )
 # What only explanations need, and what only models that answer.
 OF_EXPLANATIONS = ["answers", "cap", "faithfulness", "faithfulness_protected", "head_need", "keep_heads", "sources"]
-OF_EXPLANATIONS += ["randomised", "target", "timing"]
+OF_EXPLANATIONS += ["randomised", "bounds", "target", "timing"]
 OF_ANSWERING = [*OF_EXPLANATIONS[1:], "decoy", "length", "match", "memory", "place", "regimes", "techniques"]
 REGIMES_DEFAULT = "by default the six of one or two documents, with --techniques the four kinds of context, with --answers two"
 

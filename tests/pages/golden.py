@@ -75,7 +75,7 @@ def told(page: str, stores: dict[str, Path]) -> str:
     parts: dict[str, None] = {}
     for store, query in VIEWS[page]:
         os.environ["HEVAL_STORE"] = str(stores[store])
-        with patch("heval_core.ui.sidebar.has_bfloat16", lambda: False):  # whatever the processor
+        with patch("heval_core.ui.prompt_options.has_bfloat16", lambda: True):  # whatever the processor
             app = open_page(page, **query)
         asked = " ".join(f"{name}={value}" for name, value in query.items())
         parts |= dict.fromkeys([f"## {store}: {asked}".strip(), *said(app)])

@@ -105,6 +105,7 @@ OPTIONS = {
     "faithfulness_protected": (2, MORE),
     "answers": (True, MORE),
     "randomised": (True, MORE),
+    "bounds": (2, MORE),
     "timing": (True, MORE),
     "target": ("context", MORE),
     "techniques": (("cad", "cad(alpha=0.7)"), MORE),

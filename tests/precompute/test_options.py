@@ -19,7 +19,7 @@ OTHER = {
     "limit": "1", "shard_size": "1", "seed": "1", "dtype": "bfloat16", "explainers": "cgim", "techniques": "adacad",
     "cap": "1", "memory": "any", "match": "text", "template": "{documents} {question}", "keep_heads": "1", "head_need": None,
     "faithfulness": None, "faithfulness_protected": "2", "answers": None, "timing": None, "sources": None,
-    "randomised": None,
+    "randomised": None, "bounds": None,
     "target": "context", "regimes": "mixed,conflicting",
     "decoy": "d1", "length": "256", "place": "last",
 }  # fmt: skip
@@ -69,6 +69,7 @@ def test_every_option_changes_the_plan_or_is_refused(situation, planned):
     idle = {
         "answered": {
             "answers",
+            "bounds",
             "cap",
             "faithfulness",
             "faithfulness_protected",
@@ -80,7 +81,7 @@ def test_every_option_changes_the_plan_or_is_refused(situation, planned):
             "timing",
         },
         "read": {"cap", "match", "memory", "techniques", "timing", "target", "head_need", "sources", "keep_heads", "regimes"}
-        | {"randomised"},
+        | {"randomised", "bounds"},
     }
     assert refused.keys() >= idle.get({"preset": "answered"}.get(situation, situation), {"place"})
 

@@ -21,9 +21,10 @@ from heval_core.statistics.correlation import spearman
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.faithfulness import under_shuffled_weights
+from precompute.closer import QUESTIONS
 from precompute.grid import Grid
 from precompute.plan import plan
-from precompute.randomised import QUESTIONS, randomised_tasks
+from precompute.randomised import randomised_tasks
 from precompute.run import run
 from precompute.worker import Local
 from tests.pages.opening import open_page, text_of

@@ -47,7 +47,7 @@ class MeasuredMetric:
         return [
             Each(part, value, chance, np.full(len(value), np.nan)).within(ours & np.isfinite(value))
             for (metric, part), (value, chance) in cell.measured.items()
-            if metric == self.key
+            if metric == self.key and part in self.parts
         ]
 
     def over(self, cell: Cell, k: int) -> list[Value]:
