@@ -47,7 +47,10 @@ TWICE = (
 # The dearest explainers come last.
 DEAREST = ("ig", "contextcite")
 # What each model is asked in; fine_tuning would need hours on two cores.
-TECHNIQUES = {SMOL: "prompting,multi_agent,coiecd,acd,cad,ph3", GEMMA: "coiecd,acd,cad,ph3"}
+DECODED = ("coiecd", "acd", "cad", "ph3", *results.CFB, *results.AGD)
+TECHNIQUES = {SMOL: ("prompting", "multi_agent", *DECODED), GEMMA: DECODED}
+# Asked of every answer, however sure the model is: so explainers compare by what their scores are good for.
+EVERYWHERE = ("agd(entropy=0)", *(f"{key[:-1]},entropy=0)" for key in results.AGD[1:]))
 # Of answers that people wrote the first are read, SmolLM2's on a GPU: the last three take minutes each.
 SLOW = "fa,contextcite,document(unit=sentence)"
 QUOTED = ((MODELS, 96, "document,attn,mechlight,cdla,attnlrp,cgim,origin"), ((SMOL,), 96, SLOW), ((GEMMA,), 24, SLOW))
@@ -85,10 +88,13 @@ def runs(models: Sequence[str], claims: Path, entailment: Path) -> Iterator[list
         yield from (run([model], dataset, regimes, limit, *options) for model in models)
     for model in models:
         yield run([model], CAPITALS, ["gold"], KNOWN, "--techniques", "regular")
-        yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", TECHNIQUES[model])
+        for techniques in (TECHNIQUES[model], EVERYWHERE):
+            yield run([model], CAPITALS, CONTEXT_KINDS, FIRST, "--techniques", ",".join(techniques))
     yield from marked(models)
     protected = ["--faithfulness-protected", str(PROTECTED)]
     yield run(models, CAPITALS, [ONE], PROTECTED, "--explainers", others, "--head-need", *protected)
+    closer = ["--explainers", ",".join(results.CLOSER), "--randomised", "--bounds"]
+    yield run(models, CAPITALS, [ONE], FIRST, *closer)
     if WRITER in models:
         readers = f"random,lexical,position,nli(model={entailment}),explainer(loo),explainer(contextcite)"
         options = ["--claims", str(claims), "--limit", str(CLAIMS), "--writers", WRITER, "--selectors", "all"]

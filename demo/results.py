@@ -25,10 +25,16 @@ SHORT, LONG = "world_capital", "country_profiles"
 # One regime with one document, and one with two.
 PLAIN = ("conflicting", "mixed")
 FINE_TUNING = "fine_tuning(data=development,learning_rate=0.005,epochs=10,rank=4)"
+# A bonus for the context's tokens, and an explanation that chooses the answer, each with its variants.
+CFB = ("cfb", "cfb(mode=divergence)", "cfb(mode=tokens)")
+AGD = tuple(f"agd({key})" if key else "agd" for key in ("", "cgim", "cdla", "mechlight"))
 # Dataset ▶ the kinds of context and the techniques that are compared on it: fewer with long documents, whose shards are
 # larger, and of invented states, which no model can know, gold documents only.
 COMPARED = {
-    SHORT: (CONTEXT_KINDS, ("prompting", "multi_agent", "coiecd", "acd", "cad", "ph3", "ph3(mode=memory)", FINE_TUNING)),
+    SHORT: (
+        CONTEXT_KINDS,
+        ("prompting", "multi_agent", "coiecd", "acd", "cad", "ph3", "ph3(mode=memory)", FINE_TUNING, *CFB, *AGD),
+    ),
     LONG: (CONTEXT_KINDS, ("prompting", "multi_agent", "acd")),
     "invented_states": (("gold",), ("acd",)),
 }
@@ -47,6 +53,8 @@ MEASURED, PROTECTED, TIMED = 80, 32, "mixed"
 ENOUGH, FURTHER = 115, 10
 # Explainers about what an answer depends on: where it stands once, they say no more than others.
 DEPENDENCE = ("knockout", "relp", "rollout", "shortlist")
+# Whether the model is looked at, and how near the best order explainers come: those that cost a few passes.
+CLOSER = ("mechlight", "fa", "ig", "attn", "gxi", "attnlrp", "cgim", "cdla")
 # What at2 is fitted on.
 FITTED = 300
 
@@ -88,6 +96,7 @@ def runs(datasets: Sequence[str], claims: Path) -> Iterator[list[str]]:
     fitting = f"--limit {QUESTIONS} --questions {FITTED}"
     yield ["fit", "--models", *folders(*RULED, *LENGTHENED), "--datasets", SHORT, LONG, *fitting.split()]
     yield from halves("--regimes", *PLAIN, "--faithfulness-protected", str(PROTECTED))
+    yield run(folders(*RULED), SHORT, "--explainers", ",".join(CLOSER), "--regimes", *PLAIN, "--randomised", "--bounds")
     for name in LENGTHENED:
         yield from _harder(name)
     cued = ",".join((*catalogue.default_methods(), *further(), *DEPENDENCE))

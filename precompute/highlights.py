@@ -7,7 +7,7 @@ answers. Then explainers are compared with themselves under shuffled weights, an
 
 import dataclasses
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -119,6 +119,18 @@ class Highlights:
         """List all tasks that are known now and complete an instance."""
         return [*self.jobs(), *self.closer, *self.timings]
 
+    def planned(self) -> list[Task]:
+        """List these and the answers that follow from searches, as if each found a setting and every technique applied."""
+        return [
+            *self.jobs(settings=self._settings() | dict.fromkeys(self.unsearched(), Setting())),
+            *self.closer,
+            *self.timings,
+        ]
+
+    def unsearched(self) -> frozenset[str]:
+        """Return the techniques whose search is to be done."""
+        return frozenset(shard.technique for task in unfinished(self.searches, self.store) for shard in task.shards)
+
     def shards(self) -> Iterator[Shard]:
         """List the shards of these tasks."""
         return (shard for task in self.tasks() for shard in task.shards)
@@ -131,16 +143,17 @@ class Highlights:
         memory = unfinished(memory_tasks(self.pair), self.store) if asking else []
         return unfinished(memory, self.store, tried) if memory else tasks
 
-    def jobs(self, choose: bool = False) -> Iterator[JobTask | QuotedTask]:
+    def jobs(self, choose: bool = False, settings: Mapping[str, Setting] | None = None) -> Iterator[JobTask | QuotedTask]:
         """Yield the jobs that are known now: all of them, unless a regime has more questions than its cap.
 
         In such a regime the groups of the answers decide which instances are explained; until all answers are there, only the
-        jobs that answer are known. choose: write down the sample, for publishing.
+        jobs that answer are known. choose: write down the sample, for publishing. settings: of techniques; by default those
+        that are found.
         """
         if PEOPLE in self.pair.grid.regimes:  # answers that people wrote are read, and not asked for
             yield from quoted_tasks(self.pair)
             return
-        for arrangement in arrangements(self.pair.grid.techniques, self._settings()):
+        for arrangement in arrangements(self.pair.grid.techniques, self._settings() if settings is None else settings):
             for regime in self.pair.grid.regimes:
                 yield from self._in(regime, arrangement, choose)
 

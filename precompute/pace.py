@@ -25,6 +25,7 @@ from precompute.processes import on_processes, processes_for
 from precompute.quoted import QuotedTask
 from precompute.run import loading_of
 from precompute.task import Task, missing_from, unfinished
+from precompute.techniques import SearchTask
 from precompute.timing import TimingTask
 from precompute.worker import Done, Executor
 
@@ -57,8 +58,9 @@ class Pace:
         # So many work at once, where there are as many tasks.
         self._together = max(1, min(workers, len(left)))
         self._tokens = {regime: part.pair.tokens(regime) for regime in part.pair.grid.regimes}
+        self._unsearched = part.unsearched()
         self._device = choose_device(part.pair.grid.device).type
-        self._paces: dict[Alike, float] = dict(self._learned(part.tasks()))
+        self._paces: dict[Alike, float] = dict(self._learned([*part.searches, *part.planned()]))
         self._executor: Executor | None = None
         self._answers: dict[str, tuple[int, ...]] = {}
         # Seconds of asking one question without documents.
@@ -91,10 +93,15 @@ class Pace:
         return self._of_memory * sum(len(task.texts) for task in left) / min(self._workers, len(left))
 
     def _cost(self, task: Task) -> float:
-        return task.cost(self._tokens.get(task.regime_key.regime, 0.0)).tokens
+        return task.cost(self._length(task)).tokens
+
+    def _length(self, task: Task) -> float:
+        """Return the tokens of a task's prompts; of a search's, the mean over its kinds."""
+        regimes = task.kinds if isinstance(task, SearchTask) else (task.regime_key.regime,)
+        return sum(self._tokens.get(regime, 0.0) for regime in regimes) / max(1, len(regimes))
 
     def _alike(self, task: Task) -> Alike:
-        length = round(2 * math.log2(max(1.0, self._tokens.get(task.regime_key.regime, 0.0))))
+        length = round(2 * math.log2(max(1.0, self._length(task))))
         shards = frozenset((shard.kind, shard.explainer) for shard in task.shards)
         return type(task), length, shards, task.regime_key.technique
 
@@ -132,7 +139,8 @@ class Pace:
         """Leave out the explainers that take too long for a sample; of the others' pace they are too."""
         pace, chosen = self._token_pace(), list[Any]()
         one = dataclasses.replace(task, indices=task.indices[:1])
-        for shard in sorted(task.shards, key=lambda shard: self._cost(dataclasses.replace(one, shards=(shard,)))):
+        known = [shard for shard in task.shards if shard.technique not in self._unsearched] or task.shards
+        for shard in sorted(known, key=lambda shard: self._cost(dataclasses.replace(one, shards=(shard,)))):
             with_it = dataclasses.replace(one, shards=(*chosen, shard))
             if not chosen or pace * self._cost(with_it) <= LONGEST:
                 chosen.append(shard)

@@ -59,8 +59,8 @@ class Line:
 class RunPlan:
     """What a run would compute.
 
-    searches: settings of techniques still to be found; what depends on them is not counted yet. datasets: of a grid, by name;
-    sources: of claims. left_out, unavailable: what cannot be read or had; annotators that cannot be asked, and why.
+    searches: settings of techniques still to be found, which the first line of their model counts. datasets: of a grid, by
+    name; sources: of claims. left_out, unavailable: what cannot be read or had; annotators that cannot be asked, and why.
     """
 
     say: Callable[[str], None] = lambda _: None
@@ -89,7 +89,7 @@ def plan(request: GridOrStudy, folder: Path, calibrated: bool = True, say: Calla
     planned, store = RunPlan(say), ShardStore(folder)
     request = with_fits(request, folder)
     parts = list(parts_of(request, store, planned))
-    left = [(part, unfinished(part.tasks(), store)) for part in parts if isinstance(part, Highlights)]
+    left = [(part, unfinished(part.planned(), store)) for part in parts if isinstance(part, Highlights)]
     rows = Counter[Any]()
     for part, tasks in left:
         rows[part.pair.model] += sum(shard.stop - shard.start for task in tasks for shard in task.shards)
@@ -103,9 +103,9 @@ def plan(request: GridOrStudy, folder: Path, calibrated: bool = True, say: Calla
 
 def _of_pair(part: Highlights, planned: RunPlan, left: list[Task], workers: int) -> list[Line]:
     """Return a line for each regime. left: its tasks to be done. workers: of the run; 0 where no time is asked for."""
-    known = part.tasks()
+    known, searches = part.planned(), unfinished(part.searches, part.store)
     planned.datasets[part.questions.dataset] = part.questions
-    planned.searches += len(unfinished(part.searches, part.store))
+    planned.searches += len(searches)
     pace = Pace(part, left, workers) if workers and left else None
     lines = list[Line]()
     with closing(pace) if pace else nullcontext():
@@ -124,8 +124,12 @@ def _of_pair(part: Highlights, planned: RunPlan, left: list[Task], workers: int)
             done = sum(len(task.shards) for task in tasks) - shards
             where = {"model": part.pair.model.key, "dataset": part.questions.dataset, "regime": regime}
             lines.append(Line(where, shards, done, count, bool(later), tokens, total(costs), seconds))
-    if pace and lines:  # what belongs to no regime is in the first one's line
-        lines[0].seconds = (lines[0].seconds or 0.0) + asking + pace.starting
+    if lines and searches:  # what belongs to no regime is in the first one's line
+        kinds = [line.tokens for line in lines if line.where["regime"] in searches[0].kinds]
+        trying = [(1.0, task.cost(sum(kinds) / len(kinds))) for task in searches]
+        lines[0].cost = total([(1.0, lines[0].cost), *trying])
+    if pace and lines:
+        lines[0].seconds = (lines[0].seconds or 0.0) + asking + pace.starting + sum(map(pace.seconds, searches))
     return lines
 
 
@@ -186,7 +190,10 @@ def as_lines(planned: RunPlan) -> Iterator[str]:
     yield from planned.unavailable
     yield f"{planned.total('shards')} shards to do, {planned.total('done')} done already{_cost(planned)}"
     if planned.searches:
-        yield f"searches for settings of techniques come first: {planned.searches}; what follows from them is not counted yet"
+        yield (
+            f"searches for settings of techniques come first: {planned.searches}; they count in their model's first line, and "
+            "all as if every technique applied"
+        )
     if later := planned.total("later"):
         yield f"{later} regimes have more questions than their cap; the sample to explain is chosen once all are answered"
 

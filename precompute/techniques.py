@@ -20,14 +20,14 @@ from heval_core.lm.needs import require
 from heval_core.plugins import catalogue
 from heval_core.plugins.protocols import Technique
 from heval_core.prompting.prompts import memory_prompt, prompt_of
-from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, HEvalError, Instance, NotHere
+from heval_core.records import CONTEXT_KINDS, FOLLOWED, SPLITS, TECHNIQUE, Cost, HEvalError, Instance, NotHere
 from heval_core.store.kinds import TRIAL
 from heval_core.store.shards import FORMAT, Shard
 from heval_core.techniques.shared.base import Answerable, Development, Setting, Trial
 from precompute.memory import AskingTask, Prompting
 from precompute.pair import Pair
 from precompute.questions import Questions
-from precompute.task import Failure, Result, ShardRow, named
+from precompute.task import Failure, Result, ShardRow, named, total
 
 # One question of so many is a development question.
 DEVELOPMENT_SHARE = 4
@@ -232,6 +232,14 @@ class SearchTask(AskingTask):
     @property
     def name(self) -> str:
         return f"{' · '.join(self.regime_key[:2])} · search for {', '.join(shard.technique for shard in self.shards)}"
+
+    def cost(self, tokens: float) -> Cost:
+        """Return the cost: of variants that change model or prompt the trials of one, which they share; else of each."""
+        techniques = [catalogue.find("technique", shard.technique) for shard in self.shards]
+        trying = techniques if techniques[0].family == "decoding" else techniques[:1]
+        costs = [(1.0, Cost(one.preparing, one.preparing * tokens)) for one in trying]
+        costs += [(1.0, one.looking(tokens)) for one in trying if one.preparing]
+        return total([(len(self.indices) * len(self.kinds), total(costs))])
 
     def do(self, ready: LanguageModel, questions: Questions) -> Result:
         rows: dict[str, list[ShardRow]] = {}

@@ -78,6 +78,11 @@ class Agd(Base):
         if self.k < 1 or not 0 <= self.least <= 1 or (self.entropy or 0) < 0:
             raise HEvalError("agd needs a k of at least 1, a least probability from 0 to 1, and an entropy of at least 0.")
 
+    @property
+    def preparing(self) -> float:
+        """Return both passes, unless the bound is given."""
+        return 0.0 if self.entropy is not None else super().preparing
+
     def settings(self, development: Development) -> Sequence[Setting]:
         """List bounds, from Regular outwards. Raises HEvalError for a model that the explainer cannot explain."""
         if self.entropy is not None:

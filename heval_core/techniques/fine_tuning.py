@@ -60,6 +60,11 @@ class FineTuning(Base):
         return f"Fine-tuning ({', '.join(changed)})" if changed else "Fine-tuning"
 
     @property
+    def preparing(self) -> float:
+        """Return three for each epoch: there, back, and to see what was learned."""
+        return 3.0 * self.epochs
+
+    @property
     def _is_file(self) -> bool:
         return self.data not in (MIXTURE, DEVELOPMENT)
 

@@ -59,6 +59,11 @@ class Ph3(Base):
     def title(self) -> str:
         return f"PH3 +{self.mode}{', per query head' if self.per_head else ''}"
 
+    @property
+    def preparing(self) -> float:
+        """Return up to 50 sets of heads, no pruning, and the ranking of heads."""
+        return 52.0
+
     def check(self) -> None:
         """Raise HEvalError for an unknown mode."""
         if self.mode not in MODES:

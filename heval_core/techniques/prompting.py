@@ -31,6 +31,11 @@ class Prompting(Base):
     preparation = "tuned"
     reference = "CUB (arXiv 2505.16518)"
 
+    @property
+    def preparing(self) -> float:
+        """Return one for each of twelve instructions, unless one is named."""
+        return 0.0 if self.prompt else 12.0
+
     def check(self) -> None:
         """Raise HEvalError for an id that no prompt has."""
         if self.prompt is not None and self.prompt not in PROMPTS:

@@ -202,7 +202,7 @@ def test_other_techniques_are_asked_test_questions_only():
 
 def test_the_plan_counts_searches_and_no_pass_twice(tmp_path, store):
     lines = "\n".join(as_lines(plan(GRID, tmp_path, calibrated=False)))
-    assert "searches for settings of techniques come first: 1;" in lines
+    assert "searches for settings of techniques come first: 1; they count in their model's first line" in lines
     done = plan(GRID, store, calibrated=False)
     assert (done.total("shards"), done.searches) == (0, 0)
     alone = plan(replace(GRID, techniques=(TECHNIQUE,)), tmp_path, calibrated=False).total("passes")

@@ -19,6 +19,7 @@ from heval_core.techniques.shared.base import Setting
 from precompute.grid import GRIDS
 from precompute.plan import RunPlan, plan
 from precompute.run import parts_of, run
+from precompute.techniques import DEVELOPMENT, split_of
 from tests.asked import KENYA, PERU, asked, clean_of, two_of
 from tests.precompute.kills import rows
 
@@ -175,11 +176,20 @@ GRID = replace(GRIDS["cub-smoke"], limit=24, regimes=CONTEXT_KINDS[:2], techniqu
 
 @pytest.mark.slow
 def test_a_run_searches_answers_and_is_priced(tmp_path):
-    assert run(GRID, tmp_path).failed == 0
+    planned = plan(GRID, tmp_path, calibrated=False)
+    outcome = run(GRID, tmp_path)
+    assert (outcome.failed, outcome.computed) == (0, planned.total("shards"))  # what follows from searches was counted
     trials = {key: rows(tmp_path, "trial", technique=key) for key in GRID.techniques}
     assert {key: len({row["setting"] for row in found}) for key, found in trials.items()} == {"cfb": 5, "agd(cdla)": 6}
     assert {row["technique"] for row in rows(tmp_path, "instance")} == {TECHNIQUE, *GRID.techniques}
-    assert plan(GRID, tmp_path, calibrated=False).total("shards") == 0
+    again = plan(GRID, tmp_path, calibrated=False)
+    assert (again.total("shards"), again.searches) == (0, 0)
+    regular = plan(replace(GRID, techniques=(TECHNIQUE,)), tmp_path / "none", calibrated=False)
+    look = catalogue.find("technique", "agd(cdla)").looking(0).passes
+    development = sum(split_of(fact.question) == DEVELOPMENT for fact in planned.datasets["world_capital"].facts)
+    searched = development * len(GRID.regimes) * (2 + 2 + look)  # both passes of each, and what AGD looks at
+    followed = GRID.limit * len(GRID.regimes) * look
+    assert planned.total("passes") == pytest.approx(regular.total("passes") + searched + followed, abs=2)
 
     def tasks(techniques):
         (part,) = parts_of(replace(GRID, techniques=techniques), ShardStore(tmp_path), RunPlan())

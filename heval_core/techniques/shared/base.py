@@ -109,6 +109,11 @@ class Base:
     def passes(self) -> float:
         return 1.0
 
+    @property
+    def preparing(self) -> float:
+        """Return the passes over a development prompt that precede the first answer; a search for logits needs both, once."""
+        return 2.0 if self.preparation else 0.0
+
     def settings(self, development: Development) -> Sequence[Setting]:
         """List what the search tries on the development questions; only NOTHING where there is nothing to search."""
         return (NOTHING,)
