@@ -21,7 +21,8 @@ from precompute.highlights import INSTANCES, job_tasks
 from precompute.memory import Memories
 from precompute.pair import Pair
 from precompute.questions import Questions, load_questions
-from precompute.techniques import Arrangement, Chosen, greedy_tokens, is_searched
+from precompute.searches import greedy_tokens
+from precompute.techniques import Arrangement, Chosen, is_searched
 from precompute.worker import Model
 
 # Prompts as world_capital's: with one document, and without.

@@ -28,8 +28,9 @@ from precompute.origins import note_origins
 from precompute.pair import Pair
 from precompute.quoted import QuotedTask, quoted_tasks
 from precompute.randomised import randomised_tasks
+from precompute.searches import search_tasks, setting_in
 from precompute.task import MEASURED, Task, unfinished
-from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, search_tasks, setting_in, split_of
+from precompute.techniques import PLAIN, TEST, Arrangement, Chosen, arrangements, split_of
 from precompute.timing import timing_tasks
 
 INSTANCES = INSTANCE.name

@@ -24,8 +24,8 @@ from precompute.memory import AskingTask, Memories, MemoryTask, memory_tasks
 from precompute.processes import on_processes, processes_for
 from precompute.quoted import QuotedTask
 from precompute.run import loading_of
+from precompute.searches import SearchTask
 from precompute.task import Task, missing_from, unfinished
-from precompute.techniques import SearchTask
 from precompute.timing import TimingTask
 from precompute.worker import Done, Executor
 

@@ -19,9 +19,9 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, nor its own test, so that adding one breaks
 # nothing; nor is a file without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 34_891,
-    "files of the product": 311,
-    "lines of demo and benchmarks": 2_742,
+    "lines of the product": 34_905,
+    "files of the product": 312,
+    "lines of demo and benchmarks": 2_743,
     "lines of tests": 29_798,
     "files of tests": 250,
     "lines of JS and CSS": 2_803,

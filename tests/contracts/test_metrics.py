@@ -75,8 +75,8 @@ def drawn(where: Positions, seed: int) -> Cell:
     scores[rng.random(scores.shape) < 0.3] = 0.0
     measured = {
         (key, part): MeasuredValues(*rng.exponential(1, (2, len(scores))))
-        for key in measured_metrics()
-        for part in ("all", "deletion", "all_protected", "deletion_protected")
+        for key, metric in measured_metrics().items()
+        for part in metric.parts
     }
     there = np.ones(len(scores), dtype=bool)
     return Cell(where, np.where(where.ranked, scores, 0.0), measured, fixed=Fixed(fixed * where.ranked, there))

@@ -11,15 +11,15 @@ from heval_core.records import REGIMES, HEvalError
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3
 from precompute import task as costs
-from precompute import techniques as searching
+from precompute import searches as searching
 from precompute.cli import main
 from precompute.grid import GRIDS
 from precompute.highlights import job_tasks
 from precompute.pair import SIZE, shard_size
 from precompute.plan import RunPlan, plan
 from precompute.run import run
+from precompute.searches import SearchTask, search, search_tasks
 from precompute.task import unfinished
-from precompute.techniques import SearchTask, search, search_tasks
 from tests.precompute.kills import pair_of
 from tests.techniques.questions import development_of
 
@@ -154,7 +154,7 @@ def test_where_one_variant_is_unavailable_the_others_are_searched_for(monkeypatc
         tried.append(technique.key)
         return [], ()
 
-    monkeypatch.setattr("precompute.techniques.search", found)
+    monkeypatch.setattr("precompute.searches.search", found)
     monkeypatch.setattr(SearchTask, "_development", lambda *given: development)
     rows = task.do(None, None).rows
     assert tried == ["ph3(mode=memory)"]

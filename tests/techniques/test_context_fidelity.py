@@ -13,7 +13,7 @@ from heval_core.records import HEvalError
 from heval_core.techniques import cfb
 from heval_core.techniques.context_fidelity import MODES, weights_of
 from heval_core.techniques.shared.base import Setting
-from precompute.techniques import greedy_tokens
+from precompute.searches import greedy_tokens
 from tests.asked import KENYA, PERU, QUESTION, asked, clean_of, two_of
 
 NEVER = -1e9
