@@ -10,8 +10,8 @@ from heval_core.plugins import catalogue
 from heval_core.records import REGIMES, HEvalError
 from heval_core.store.shards import ShardStore
 from heval_core.techniques import ph3
-from precompute import task as costs
 from precompute import searches as searching
+from precompute import task as costs
 from precompute.cli import main
 from precompute.grid import GRIDS
 from precompute.highlights import job_tasks
