@@ -162,13 +162,17 @@ def within(line: Sequence[tuple[float, float]], x: Ticks, y: Ticks) -> list[tupl
 
 
 def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[str]:
-    """Return what stands beside each point: its name with those of the others in the same place, empty for these."""
+    """Return what stands beside each point: its name with those of the others in the same place, or how many these are if they
+    are more than two; empty for these."""
     at = [(100 * row["context_faithfulness"], 100 * row["robustness"]) for row in rows]
     groups: dict[int, list[str]] = {}
     for index, (x, y) in enumerate(at):
         near = (first for first in groups if abs(at[first][0] - x) < _SAME[0] and abs(at[first][1] - y) < _SAME[1])
         groups.setdefault(next(near, index), []).append(names.label(rows[index]["technique"]))
-    return [listed(groups.get(index, [])) for index in range(len(rows))]
+    shown = {
+        index: titles if len(titles) <= 3 else [titles[0], f"{len(titles) - 1} others"] for index, titles in groups.items()
+    }
+    return [listed(shown.get(index, [])) for index in range(len(rows))]
 
 
 def _point(row: Mapping[str, Any], title: str, names: Names) -> PlottedPoint:

@@ -127,7 +127,8 @@ class Names:
     def label(self, key: str) -> str:
         """Return a technique where there is little room: options that take too much are three dots, if no other has them."""
         titles = self.titles("technique", {technique for kind, technique in self.rows if kind == "technique"} | {key})
-        cut = {name: title if len(title) <= _LONGEST else f"{title.partition(' (')[0]} (…)" for name, title in titles.items()}
+        dots = {name: f"{title.partition(' (')[0]} (…)" for name, title in titles.items()}
+        cut = {name: title if len(title) <= max(_LONGEST, len(dots[name])) else dots[name] for name, title in titles.items()}
         return cut[key] if list(cut.values()).count(cut[key]) == 1 else titles[key]
 
     def technique_family(self, key: str) -> str:

@@ -60,7 +60,8 @@ class Agd(Base):
     def title(self) -> str:
         options = {"entropy": self.entropy, "k": self.k, "least": self.least}
         changed = [f"{name} {value:g}" for name, value in options.items() if value not in (None, getattr(Agd, name))]
-        return ", ".join((f"AGD by {EXPLAINERS[self.explainer].title.removesuffix(' (ours)')}", *changed))
+        title = "direct logits" if self.explainer == "cdla" else EXPLAINERS[self.explainer].title.removesuffix(" (ours)")
+        return ", ".join((f"AGD by {title}", *changed))
 
     @property
     def passes(self) -> float:

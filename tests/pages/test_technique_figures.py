@@ -85,6 +85,8 @@ def test_points_stand_where_they_are_with_regular_first_and_a_shape_for_each_fam
 def test_points_in_one_place_share_a_name():
     there = pd.concat([POINTS, pd.DataFrame([point("multi_agent", 0.755, 0.51, False)])])
     assert [own.title for own in front_figure(there, NAMES).points] == ["Regular and Multi-agent", "ACD", "PH3", ""]
+    many = pd.concat([there, pd.DataFrame([point(f"multi_agent(x={n})", 0.755, 0.51, False) for n in range(3)])])
+    assert front_figure(many, NAMES).points[0].title == "Regular and 4 others"
 
 
 @pytest.mark.parametrize(("share", "best"), [(0.0, 0.7), (0.25, 0.6), (0.75, 0.8), (0.9, 0.95), (1.0, 0.9)])
@@ -298,6 +300,7 @@ def test_a_long_name_is_cut_in_figures_only_where_it_stays_one_of_a_kind():
 
     assert named(long).label(long[0]) == "Fine-tuning (…)"
     assert named(long).label("fine_tuning") == "Fine-tuning"
+    assert named(("agd(cdla)", "AGD by one with a long name")).label("agd(cdla)") == "AGD by one with a long name"  # not longer
     assert named(long, other).label(long[0]) == long[1]
 
 
