@@ -123,7 +123,7 @@ def test_a_batch_gives_what_each_prompt_gets_alone_under_any_budget(lm, budget, 
     alone = [DocumentEffect().explain(CleanPass(lm, [p]), (t,))[0] for p, t in zip(prompts, targets, strict=True)]
     monkeypatch.setattr(lm.budget, "tokens", budget)
     for found, expected in zip(DocumentEffect().explain(together, targets), alone, strict=True):
-        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
 
 
 def test_a_target_of_several_tokens_is_read_where_its_tokens_are_now(lm):
