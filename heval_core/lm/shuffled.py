@@ -33,7 +33,9 @@ def shuffled(lm: LanguageModel) -> Iterator[tuple[str, LanguageModel]]:
         for number in range(first, left):
             _shuffle(blocks[number], number)
         left = min(left, first)
-        yield depth, LanguageModel(lm.key, model, lm.tokenizer, lm.style, lm.revision, lm.template, lm.budget)
+        changed = LanguageModel(lm.key, model, lm.tokenizer, lm.style, lm.revision, lm.template, lm.budget)
+        changed.fits.give(lm.fits.given)  # they may lie in a store that nothing else tells of
+        yield depth, changed
 
 
 def _shuffle(block: torch.nn.Module, number: int) -> None:

@@ -81,6 +81,12 @@ def test_an_explainer_on_the_copy_is_the_explainer_of_those_weights(lm, clean):
     assert abs(spearman(own.scores, scores.scores)) < 0.95
 
 
+def test_the_copy_has_the_fits_that_its_model_was_given(lm, monkeypatch):
+    fit = object()
+    monkeypatch.setattr(lm.fits, "given", (fit,))
+    assert [other.fits.given for _, other in shuffled(lm)] == [(fit,)] * len(DEPTHS)
+
+
 @pytest.fixture(scope="module")
 def grid():
     return Grid(
