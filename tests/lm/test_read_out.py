@@ -169,7 +169,7 @@ def test_fa_on_a_demo_model_in_bfloat16_hardly_ties():
     from benchmarks.timing import capitals
 
     lm, ties = load(str(DEMO_MODELS / "demo-qwen2"), "cpu", "bfloat16"), []
-    for prompt in capitals(lm, 60, 24):
+    for prompt in capitals(lm, 60, 8):
         clean = CleanPass(lm, [prompt])
         (found,) = FeatureAblation().explain(clean, [runner_up(clean)])
         ties.append(tied(found.scores[prompt.ranked.start : prompt.ranked.stop]))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heval_core.evaluation.publishing import publish
+from heval_core.explaining import removal
 from heval_core.lm.installed import DEMO_MODELS
 from heval_core.records import ORDERS
 from heval_core.store.filters import Filter
@@ -18,6 +19,7 @@ from precompute.bounds import bounds_tasks
 from precompute.grid import Grid
 from precompute.plan import plan
 from precompute.run import run
+from precompute.worker import Local
 from tests.pages.opening import open_page, text_of
 from tests.precompute.kills import pair_of
 
@@ -34,7 +36,9 @@ def grid():
 def measured(grid, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bounds")
     planned = plan(grid, folder, calibrated=False)
-    outcome = run(grid, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(removal, "BEAM", 1)  # a third of the passes
+        outcome = run(grid, folder, Local)
     assert outcome.failed == 0
     return SimpleNamespace(folder=folder, planned=planned, outcome=outcome, reader=Reader(publish(folder)))
 
@@ -43,7 +47,7 @@ def measured(grid, tmp_path_factory):
 def test_a_plan_counts_it_and_a_run_continues(measured, grid):
     assert measured.planned.total("shards") == measured.outcome.computed
     assert run(grid, measured.folder).computed == 0
-    assert run(dataclasses.replace(grid, bounds=2), measured.folder).computed == 2
+    assert run(dataclasses.replace(grid, bounds=1), measured.folder).computed == 2
 
 
 @pytest.mark.slow
