@@ -300,7 +300,7 @@ def test_a_long_name_is_cut_in_figures_only_where_it_stays_one_of_a_kind():
 
     assert named(long).label(long[0]) == "Fine-tuning (…)"
     assert named(long).label("fine_tuning") == "Fine-tuning"
-    assert named(("agd(cdla)", "AGD by one with a long name")).label("agd(cdla)") == "AGD by one with a long name"  # not longer
+    assert named(("agd(cdla)", "AGD by one with a long name")).label("agd(cdla)") == "AGD by one with a long name"
     assert named(long, other).label(long[0]) == long[1]
 
 
