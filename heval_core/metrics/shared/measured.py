@@ -47,7 +47,7 @@ class MeasuredMetric:
         return [
             Each(part, value, chance, np.full(len(value), np.nan)).within(ours & np.isfinite(value))
             for (metric, part), (value, chance) in cell.measured.items()
-            if metric == self.key and part in self.parts
+            if metric == self.key and part in self.parts and np.isfinite(value).any()
         ]
 
     def over(self, cell: Cell, k: int) -> list[Value]:
