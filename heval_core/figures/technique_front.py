@@ -25,6 +25,8 @@ _STEP = 10
 DISCRIMINATION = ("discrimination", "discrimination_low", "discrimination_high")
 # Points this close, in percent of following and of ignoring, have one name.
 _SAME = (1.2, 3.0)
+# Of more points than these not all have a name, for names would lie on each other; cards and pointers name the others.
+CROWD = 10
 WIDTH, _FIRST, _ROW = 592.0, 66.0, 39.0
 # Across a card: the rank's end, the sign, the title, the bar from 0 to 100, the number's end, its interval, the price's end.
 _RANK, _SIGN, _TITLE, _BAR, _HUNDRED, _NUMBER, _INTERVAL, _PRICE = 30.0, 58.0, 78.0, 292.0, 416.0, 450.0, 456.0, 582.0
@@ -163,16 +165,20 @@ def within(line: Sequence[tuple[float, float]], x: Ticks, y: Ticks) -> list[tupl
 
 def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[str]:
     """Return what stands beside each point: its name with those of the others in the same place, or how many these are if they
-    are more than two; empty for these."""
+    are more than two; empty for these, and of more than CROWD points for those behind the front, but for Regular.
+    """
     at = [(100 * row["context_faithfulness"], 100 * row["robustness"]) for row in rows]
-    groups: dict[int, list[str]] = {}
+    groups: dict[int, list[int]] = {}
     for index, (x, y) in enumerate(at):
         near = (first for first in groups if abs(at[first][0] - x) < _SAME[0] and abs(at[first][1] - y) < _SAME[1])
-        groups.setdefault(next(near, index), []).append(names.label(rows[index]["technique"]))
-    shown = {
-        index: titles if len(titles) <= 3 else [titles[0], f"{len(titles) - 1} others"] for index, titles in groups.items()
-    }
-    return [listed(shown.get(index, [])) for index in range(len(rows))]
+        groups.setdefault(next(near, index), []).append(index)
+    shown = [""] * len(rows)
+    for first, members in groups.items():
+        titles = [names.label(rows[index]["technique"]) for index in members]
+        leading = any(rows[index]["on_front"] or rows[index]["technique"] == TECHNIQUE for index in members)
+        if leading or len(rows) <= CROWD:
+            shown[first] = listed(titles if len(titles) <= 3 else [titles[0], f"{len(titles) - 1} others"])
+    return shown
 
 
 def _point(row: Mapping[str, Any], title: str, names: Names) -> PlottedPoint:

@@ -87,6 +87,11 @@ def test_points_in_one_place_share_a_name():
     assert [own.title for own in front_figure(there, NAMES).points] == ["Regular and Multi-agent", "ACD", "PH3", ""]
     many = pd.concat([there, pd.DataFrame([point(f"multi_agent(x={n})", 0.755, 0.51, False) for n in range(3)])])
     assert front_figure(many, NAMES).points[0].title == "Regular and 4 others"
+    crowd = pd.concat([POINTS, pd.DataFrame([point(f"multi_agent(x={n})", 0.1 + n / 20, 0.3, n == 8) for n in range(9)])])
+    titles = {own.id[0]: own.title for own in front_figure(crowd, NAMES).points}
+    assert titles.pop("multi_agent(x=8)")
+    assert titles["regular"] == "Regular"
+    assert [key for key, title in titles.items() if title] == ["regular", "acd", "ph3"]  # which are on the front
 
 
 @pytest.mark.parametrize(("share", "best"), [(0.0, 0.7), (0.25, 0.6), (0.75, 0.8), (0.9, 0.95), (1.0, 0.9)])
