@@ -3,25 +3,30 @@
 Formula: `heval_core/explaining/removal.py`. Cost: see there; and 2 n passes for each explainer.
 """
 
-import math
+import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean
 
 from heval_core.explaining.pipeline import Answered
-from heval_core.explaining.removal import BEAM, LONGEST, Removal
+from heval_core.explaining.removal import BEAM, EXACT, LONGEST, Removal, documents_tokens, passes
 from heval_core.lm.model import LanguageModel
 from heval_core.plugins import catalogue
-from heval_core.records import ORDERS, Cost
+from heval_core.records import BASELINE, ORDERS, Cost
 from heval_core.store.kinds import BOUNDS
 from precompute.closer import CloserTask, closer_tasks
 from precompute.pair import Pair
 from precompute.task import Failure, ShardRow, together, total
 
-# Of a prompt's tokens so many are the documents' in the shortest prompts of the datasets.
-SHARE = 1 / 4
 
-
+@dataclass(frozen=True)
 class BoundsTask(CloserTask):
-    """Take out the documents' tokens in the order of each explainer, and search for the best and the worst order."""
+    """Take out the documents' tokens in the order of each explainer, and search for the best and the worst order.
+
+    lengths: of the documents, in tokens, in the regime's first prompts.
+    """
+
+    lengths: tuple[int, ...] = ()
 
     @property
     def what(self) -> str:
@@ -29,9 +34,9 @@ class BoundsTask(CloserTask):
 
     def cost(self, tokens: float) -> Cost:
         """Return the cost: answers, explainers, two searches over the rest of the prompt, and each explainer's two orders."""
-        free = min(LONGEST, math.ceil(SHARE * tokens))
-        passes = BEAM * free * free + 2 * free * (len(self.explainers) + len(catalogue.explainers(control=True)))
-        parts = [together(["instance"], tokens), together(self.explainers, tokens), Cost(passes, passes * tokens / 2)]
+        orders = 2 * (len(self.explainers) + len(catalogue.explainers(control=True)))
+        read = mean([passes(length) and passes(length) + orders * length for length in self.lengths] or [0])
+        parts = [together(["instance"], tokens), together(self.explainers, tokens), Cost(read, read * tokens / 2)]
         return total((len(self.indices), part) for part in parts)
 
     def rows(self, lm: LanguageModel, answered: Sequence[Answered], failures: list[Failure]) -> Iterator[ShardRow]:
@@ -59,4 +64,10 @@ class BoundsTask(CloserTask):
 
 
 def bounds_tasks(pair: Pair) -> list[BoundsTask]:
-    return closer_tasks(pair, BoundsTask, BOUNDS.name, pair.grid.bounds)
+    """List one task for each regime, as `closer_tasks` does; its key has how bounds are searched, and the controls."""
+    controls = [pair.identity_of(control) for control in catalogue.explainers(control=True).values()]
+    how = [EXACT, BEAM, LONGEST, BASELINE, controls]
+    return [
+        dataclasses.replace(task, lengths=tuple(map(documents_tokens, pair.first_prompts(task.regime_key.regime))))
+        for task in closer_tasks(pair, BoundsTask, BOUNDS.name, pair.grid.bounds, how)
+    ]

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -93,10 +93,10 @@ class CloserTask(AskingTask):
 Closer = TypeVar("Closer", bound=CloserTask)
 
 
-def closer_tasks(pair: Pair, task: type[Closer], kind: str, asked_for: bool | int) -> list[Closer]:
+def closer_tasks(pair: Pair, task: type[Closer], kind: str, asked_for: bool | int, how: Sequence[Any] = ()) -> list[Closer]:
     """List one task for each regime; none unless the grid asks for them. Of other explainers, the shard is another one.
 
-    kind: of the shards. asked_for: as the grid has it; a number is of questions.
+    kind: of the shards. asked_for: as the grid has it; a number is of questions. how: what else a shard depends on.
     """
     grid, questions = pair.grid, pair.questions
     if not asked_for or not grid.explainers:
@@ -104,7 +104,7 @@ def closer_tasks(pair: Pair, task: type[Closer], kind: str, asked_for: bool | in
     number = QUESTIONS if isinstance(asked_for, bool) else asked_for
     indices = tuple(range(min(number, len(questions.facts))))
     depends = [FORMAT, kind, *pair.state.values(), [questions.facts[index].id for index in indices], grid.seed]
-    depends += [[pair.identity_of(catalogue.method(key)) for key in grid.explainers], grid.memory, grid.match]
+    depends += [[pair.identity_of(catalogue.method(key)) for key in grid.explainers], grid.memory, grid.match, *how]
     tasks = []
     for regime in grid.regimes:
         where = {"regime": regime, "technique": TECHNIQUE, "stop": len(indices)}

@@ -124,12 +124,13 @@ def _of_pair(part: Highlights, planned: RunPlan, left: list[Task], workers: int)
             done = sum(len(task.shards) for task in tasks) - shards
             where = {"model": part.pair.model.key, "dataset": part.questions.dataset, "regime": regime}
             lines.append(Line(where, shards, done, count, bool(later), tokens, total(costs), seconds))
+        trying_takes = sum(map(pace.seconds, searches)) if pace else 0.0
     if lines and searches:  # what belongs to no regime is in the first one's line
         kinds = [line.tokens for line in lines if line.where["regime"] in searches[0].kinds]
-        trying = [(1.0, task.cost(sum(kinds) / len(kinds))) for task in searches]
+        trying = [(1.0, task.cost(sum(kinds) / max(1, len(kinds)))) for task in searches]
         lines[0].cost = total([(1.0, lines[0].cost), *trying])
     if pace and lines:
-        lines[0].seconds = (lines[0].seconds or 0.0) + asking + pace.starting + sum(map(pace.seconds, searches))
+        lines[0].seconds = (lines[0].seconds or 0.0) + asking + pace.starting + trying_takes
     return lines
 
 

@@ -27,7 +27,7 @@ from heval_core.metrics.shared.cell import DEFAULT_K
 from heval_core.metrics.shared.measure import PROTECTED
 from heval_core.plugins import catalogue
 from heval_core.prompting.mentioned import words_shared
-from heval_core.records import CELL, RegimeKey, Span
+from heval_core.records import CELL, ORDERS, RANGE, RegimeKey, Span
 from heval_core.records.regime_keys import order
 from heval_core.records.stored_instances import PlainPrompt
 from heval_core.statistics.bootstrap import Resamples
@@ -235,9 +235,18 @@ def _faithful(store: ShardStore, entries: list[Entry]) -> pd.DataFrame:
     faithful = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
     for kind, values in ((kinds.RANDOMISED, ["randomised"]), (kinds.BOUNDS, ["aopc", "naopc"])):
         closer = ShardRows(store, entries, kind, values).rows.drop(columns=["shard", "row"])
+        if kind is kinds.BOUNDS and len(closer):
+            closer["naopc"] = closer["naopc"].where(_orders_differ(closer))
         if len(closer):  # several have a part `all`
             faithful = faithful.merge(closer, on=[*by, "part"], how="outer")
     return faithful
+
+
+def _orders_differ(rows: pd.DataFrame) -> pd.Series:
+    """Return of rows of BOUNDS whether orders of the same prompt differ by RANGE at least."""
+    ends = rows[rows["part"].isin(ORDERS[2:])].groupby(["instance_id", "explainer"])["aopc"]
+    wide = (ends.max() - ends.min()) >= RANGE
+    return pd.Series(wide.reindex(pd.MultiIndex.from_frame(rows[["instance_id", "explainer"]])).to_numpy(), rows.index)
 
 
 def _with_lengths(instances: pd.DataFrame) -> pd.DataFrame:

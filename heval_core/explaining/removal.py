@@ -16,15 +16,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heval_core.explaining.faithfulness import MOST_ROWS, Faithfulness
+from heval_core.explaining.faithfulness import Faithfulness
 from heval_core.records import BASELINE
 
 if TYPE_CHECKING:
     from heval_core.lm.clean_pass import CleanPass
+    from heval_core.records import TokenisedPrompt
 
 EXACT, BEAM = 10, 3
 # Of documents with more tokens there are no bounds: they would take tens of thousands of passes.
 LONGEST = 48
+
+
+def documents_tokens(prompt: TokenisedPrompt) -> int:
+    """Return how many tokens of a prompt may be taken out."""
+    return len(Faithfulness(protect_question=True).best(prompt, np.zeros(len(prompt.ids))))
+
+
+def passes(tokens: int) -> int:
+    """Return about how many sets of so many tokens both searches read; none where the documents are too long."""
+    return 0 if not 1 < tokens <= LONGEST else 2**tokens if tokens <= EXACT else BEAM * tokens * tokens
 
 
 class Removal:
@@ -92,9 +103,9 @@ class Removal:
         import torch
 
         clean, lm, first = self._clean, self._clean.lm, int(self._free.min()) if self._clean.prefix.layers else 0
-        out, rows = list[float](), max(1, min(MOST_ROWS, lm.budget.batch_size(clean.length)))
-        for start in range(0, len(sets), rows):
-            some = sets[start : start + rows]
+        out = list[float]()
+
+        def work(some: list[int]) -> None:
             ids = np.tile(np.array(self._prompt.ids), (len(some), 1))
             for row, which in zip(ids, some, strict=True):
                 row[[token for bit, token in enumerate(self._free) if which >> bit & 1]] = self._baseline
@@ -102,7 +113,9 @@ class Removal:
             with torch.no_grad():
                 logits = lm.forward.suffix_logits(clean.prefix, first, suffixes, (-1,), [0] * len(some))[:, -1]
             after = logits[:, self._target] - logits.logsumexp(-1)
-            out += (self._before - after).double().cpu().tolist()
+            out.extend((self._before - after).double().cpu().tolist())
+
+        lm.budget.in_batches(list(sets), clean.length, work)
         return out
 
 

@@ -174,8 +174,8 @@ def titles_at_points(rows: Sequence[Mapping[str, Any]], names: Names) -> list[st
         groups.setdefault(next(near, index), []).append(index)
     shown = [""] * len(rows)
     for first, members in groups.items():
-        titles = [names.label(rows[index]["technique"]) for index in members]
-        leading = any(rows[index]["on_front"] or rows[index]["technique"] == TECHNIQUE for index in members)
+        leading = [index for index in members if rows[index]["on_front"] or rows[index]["technique"] == TECHNIQUE]
+        titles = [names.label(rows[index]["technique"]) for index in dict.fromkeys((*leading[:1], *members))]
         if leading or len(rows) <= CROWD:
             shown[first] = listed(titles if len(titles) <= 3 else [titles[0], f"{len(titles) - 1} others"])
     return shown

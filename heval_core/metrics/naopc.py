@@ -7,7 +7,7 @@ better). Of two models, or two prompts, one has more to lose than the other: nat
 Reference: Normalized AOPC, arXiv 2408.08137. Departures: log-probabilities; the documents' tokens alone; where a known order
 passes the beam search, it is the bound.
 Range: [0, 1]. Best: 1 for `falling`, 0 for `rising`. Chance: the random control's value on the same answers. Undefined where
-all orders cost the same. Cost: `--bounds`.
+orders differ by less than RANGE nats: a share of nothing, as for most answers from memory (our decision). Cost: `--bounds`.
 
 Worked by hand: an order that costs 2 nats, where any order costs 1 to 5.
 

@@ -33,6 +33,7 @@ MATCHES = ("first", "text", "within")  # what decides the group of an answer; `w
 DEPTHS = ("last", "half", "all")
 # In which order the documents' tokens are taken out: an explanation's best first, or last; and what any order costs.
 ORDERS = ("falling", "rising", "least", "most")
+RANGE = 0.5  # nats; where orders differ by less, the place of one between them says nothing
 REPLACEMENTS = ("baseline", "drawn", "deletion")  # what stands for tokens that are taken out: see `faithfulness`
 TARGETS = ("answer", "context")  # what is explained: the answer, or also the first document's, whatever was answered
 

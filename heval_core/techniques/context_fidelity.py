@@ -97,6 +97,11 @@ class Cfb(Base):
         if self.mode == "static" and self.low != self.high:
             raise HEvalError("cfb(mode=static) adds a constant; give low and high the same value.")
 
+    @property
+    def preparing(self) -> float:
+        """Return both passes, unless the bonus is given."""
+        return 0.0 if self.low is not None else super().preparing
+
     def settings(self, development: Development) -> Sequence[Setting]:
         """List what the search tries, from Regular outwards, so that of several best settings the mildest is used."""
         if self.low is not None:

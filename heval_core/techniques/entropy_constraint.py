@@ -81,6 +81,11 @@ class Coiecd(Base):
         if self.alpha is not None and not 0 <= self.alpha <= 2:
             raise HEvalError(f"coiecd needs an alpha from 0 to 2, not {self.alpha}.")
 
+    @property
+    def preparing(self) -> float:
+        """Return both passes, unless both numbers are given."""
+        return 0.0 if self.lam is not None and self.alpha is not None else super().preparing
+
     def settings(self, development: Development) -> Sequence[Setting]:
         if self.lam is not None and self.alpha is not None:
             return (NOTHING,)

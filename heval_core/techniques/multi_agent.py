@@ -51,6 +51,7 @@ class MultiAgent(Base):
     order = 9
     needs = ("instructions",)
     passes = 4.0
+    preparing = 3.0  # of ten questions of each kind at most: the replies before an answer
     reference = "CUB (arXiv 2505.16518)"
 
     def settings(self, development: Development) -> Sequence[Setting]:

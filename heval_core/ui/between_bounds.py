@@ -10,13 +10,14 @@ import streamlit as st
 from heval_core.evaluation.means import available, means, values_of
 from heval_core.figures.palette import in_order
 from heval_core.present.names import Names
-from heval_core.present.numbers import number, so_many
-from heval_core.records import ORDERS
+from heval_core.present.numbers import number
+from heval_core.records import ORDERS, RANGE
 from heval_core.store.filters import Filter
 from heval_core.store.reader import Reader
 from heval_core.ui.published_results import names_of, query
 
 FALLING, _, LEAST, MOST = ORDERS
+_CELL = ["model", "dataset", "regime"]
 NATS, SHARE = "nats above the random control", "share above the random control"
 
 
@@ -24,28 +25,33 @@ def models_compared(results: Reader, chosen: Filter) -> tuple[pd.DataFrame, pd.D
     """Return a row per model, and of each explainer and model the share, with intervals; empty where no bounds are known.
 
     Of models: `nats` and `share`, of all methods above the random control, with `_low` and `_high`; the least and the most
-    that any order costs, in nats; n answers. All are over the cells and explainers that every model has.
+    that any order costs, in nats; n and n_share answers. All are over the cells of methods that these models have.
     """
-    tables = {metric: query(results, values_of, chosen, metric, 0, ORDERS) for metric in ("aopc", "naopc")}
-    if any(available(table).empty for table in tables.values()):
-        return pd.DataFrame(), pd.DataFrame()
-    controls = names_of(results).controls
-    nats, shares = (_in_all_models(available(table)) for table in tables.values())
+    tables = [query(results, values_of, chosen, metric, 0, ORDERS) for metric in ("aopc", "naopc")]
+    nats, shares = (available(table) for table in tables)
     falling = shares[shares["part"] == FALLING]
-    table = means(nats[nats["part"].isin((LEAST, MOST))], ("part", "model")).pivot(
-        index="model", columns="part", values="value"
-    )
+    shared = _shared(falling[~falling["explainer"].isin(list(names_of(results).controls))])
+    if shared.empty:
+        return pd.DataFrame(), pd.DataFrame()
+    nats, falling = (cells.merge(shared[_CELL], on=_CELL) for cells in (nats, falling))
+    bounds = nats[nats["part"].isin((LEAST, MOST))]
+    table = means(bounds, ("part", "model")).pivot(index="model", columns="part", values="value")
     for name, cells in (("nats", nats[nats["part"] == FALLING]), ("share", falling)):
-        of_methods = means(cells[~cells["explainer"].isin(list(controls))], ("model",)).set_index("model")
+        of_methods = means(cells.merge(shared, on=[*_CELL, "explainer"]), ("model",)).set_index("model")
         for end in ("", "_low", "_high"):
             table[name + end] = of_methods[f"above{end}"]
-        table["n"] = of_methods["n"]
+        table["n_share" if name == "share" else "n"] = of_methods["n"]
     return table.sort_values("nats", ascending=False), means(falling, ("explainer", "model"))
 
 
-def _in_all_models(cells: pd.DataFrame) -> pd.DataFrame:
-    where = cells.groupby(["dataset", "regime", "part", "explainer"])["model"].transform("nunique")
-    return cells[where == cells["model"].nunique()]
+def _shared(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that all models have; where none is, those of as many models as have some in common."""
+    own = ["dataset", "regime", "explainer"]
+    have = {cell: frozenset(models) for cell, models in cells.groupby(own)["model"]}
+    who = max(have.values(), key=lambda models: (len(models), sum(models <= others for others in have.values())), default=None)
+    common = [cell for cell, models in have.items() if who and who <= models]
+    shared = cells[cells["model"].isin(who or ())].merge(pd.DataFrame(common, columns=own), on=own)
+    return shared[[*_CELL, "explainer"]].drop_duplicates()
 
 
 def draw(results: Reader, chosen: Filter) -> None:
@@ -57,11 +63,12 @@ def draw(results: Reader, chosen: Filter) -> None:
     st.subheader("Can models be compared?")
     st.markdown(_sentence(models.rename(index=names.known("model"))))
     columns = {NATS: _with_ends(models, "nats"), "least": _numbers(models, LEAST), "most": _numbers(models, MOST)}
-    columns |= {SHARE: _with_ends(models, "share"), "answers": models["n"]}
+    columns |= {SHARE: _with_ends(models, "share"), "answers": models["n"], "of them with a share": models["n_share"]}
     st.dataframe(pd.DataFrame(columns).rename(names.known("model")), width="stretch")
     st.caption(
         "What the answer loses as the documents' tokens are taken out one after another, the method's best first; means over "
-        "methods and cells that all models have, 95 %. Least and most: what any order costs, in nats."
+        "methods and cells that these models have, 95 %. Least and most: what any order costs, in nats. An answer has a share "
+        f"where these are {RANGE} nats apart."
     )
     with st.expander("Each explainer's share"):
         st.dataframe(_by_explainer(explainers, names), width="stretch")
@@ -85,21 +92,17 @@ def _with_ends(table: pd.DataFrame, name: str, ends: tuple[str, ...] = ()) -> pd
 
 def _sentence(models: pd.DataFrame) -> str:
     """Say what changes when a model's own bounds are the measure. models: by title, by falling nats."""
-    first = models.index[0]
-    reached = f"**{number(models['share'].iloc[0])}** [{_ends(models.iloc[0])}] of what lies between the least and the most"
+    first, way = models.index[0], "of the way from the least to the most that any order costs"
     if len(models) == 1:
-        return f"With {first}, methods reach {reached} that any order costs, above what the random control reaches."
-    pairs, by_share = list(combinations(models.index, 2)), models.sort_values("share", ascending=False)
-    turned = [pair for pair in pairs if models.loc[pair[0], "share"] < models.loc[pair[1], "share"]]
-    of_pairs = f"{len(turned)} of {so_many(len(pairs), 'pair')}" if len(pairs) > 1 else "the pair" if turned else "no pair"
-    best, second = by_share.iloc[0], by_share.iloc[1]
-    again = "also for it" if best.name == first else f"for **{best.name}**"
-    apart = "" if best["share_low"] > second["share_high"] else f", whose interval overlaps with that of {second.name}"
+        ends = f"[{number(models['share_low'].iloc[0])}, {number(models['share_high'].iloc[0])}]"
+        return f"With {first}, methods go **{number(models['share'].iloc[0])}** {ends} {way}, beyond the random control."
+    pairs = [(models.loc[one], models.loc[other]) for one, other in combinations(models.index, 2)]
+    turned = sum(one["share"] < other["share"] for one, other in pairs)
+    apart = [
+        sum(one[f"{name}_low"] > other[f"{name}_high"] or other[f"{name}_low"] > one[f"{name}_high"] for one, other in pairs)
+        for name in ("nats", "share")
+    ]
     return (
-        f"In nats, faithfulness is highest for **{first}**; as a share of what its own answers can lose, {again} "
-        f"({number(best['share'])} [{_ends(best)}] above the random control){apart}. The order of {of_pairs} of models turns."
+        f"In nats **{first}** is highest, as a share {way} **{models['share'].idxmax()}**. Pairs of models whose order "
+        f"changes: {turned} of {len(pairs)}; pairs whose intervals are apart: {apart[0]} in nats, {apart[1]} in shares."
     )
-
-
-def _ends(row: pd.Series) -> str:
-    return f"{number(row['share_low'])}, {number(row['share_high'])}"

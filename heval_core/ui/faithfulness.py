@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from heval_core.evaluation.means import available, means
+from heval_core.evaluation.means import available, means, values_of
 from heval_core.figures.measures import as_normalised
 from heval_core.figures.palette import in_order
 from heval_core.figures.plots import scatter
@@ -114,7 +114,7 @@ def _verdict(points: pd.DataFrame) -> str:
 
 def under_shuffled_weights(results: Reader, chosen: Filter) -> pd.DataFrame:
     """Return a row per explainer: mean rank correlation with itself at each of DEPTHS, with its interval, and answers (n)."""
-    cells = query(results, Reader.cells, chosen, "randomised", 0)
+    cells = query(results, values_of, chosen, "randomised", 0, DEPTHS)
     return means(available(cells), ("part", "explainer"))
 
 
