@@ -71,6 +71,21 @@ def test_the_beam_is_between_the_bounds_and_near_them(monkeypatch):
     assert np.mean(gaps) < 0.05
 
 
+def test_the_beam_is_between_the_bounds_where_tokens_count_only_together():
+    """Three facts that stand three times each: nothing is lost before all three are out, which no single step shows."""
+    weights = np.linspace(0.01, 0.2, 9)
+
+    def lost(places):
+        return float(weights[places].sum() + 8 * sum({*range(at, at + 3)} <= {*places} for at in (0, 3, 6)))
+
+    least, most = Planted(9, lost).bounds()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(removal, "EXACT", 0)
+        low, high = Planted(9, lost).bounds()
+    assert least - 1e-9 <= low < high <= most + 1e-9
+    assert (low - least + most - high) / (most - least) < 0.5  # it misses some of them: see `docs/leaderboard.md`
+
+
 @pytest.fixture
 def first(lm, clean):
     return lm, CleanPass(lm, clean.prompts[:1])
