@@ -46,11 +46,11 @@ def models_compared(results: Reader, chosen: Filter) -> tuple[pd.DataFrame, pd.D
 
 def _shared(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells that all models have; where none is, those of as many models as have some in common."""
-    own = ["dataset", "regime", "explainer"]
-    have = {cell: frozenset(models) for cell, models in cells.groupby(own)["model"]}
+    by = ["dataset", "regime", "explainer"]
+    have = {cell: frozenset(models) for cell, models in cells.groupby(by)["model"]}
     who = max(have.values(), key=lambda models: (len(models), sum(models <= others for others in have.values())), default=None)
     common = [cell for cell, models in have.items() if who and who <= models]
-    shared = cells[cells["model"].isin(who or ())].merge(pd.DataFrame(common, columns=own), on=own)
+    shared = cells[cells["model"].isin(who or ())].merge(pd.DataFrame(common, columns=by), on=by)
     return shared[[*_CELL, "explainer"]].drop_duplicates()
 
 
