@@ -22,7 +22,7 @@ CEILINGS = {
     "lines of the product": 34_940,
     "files of the product": 312,
     "lines of demo and benchmarks": 2_746,
-    "lines of tests": 29_847,
+    "lines of tests": 29_850,
     "files of tests": 250,
     "lines of JS and CSS": 2_803,
     "words of docs": 14_339,

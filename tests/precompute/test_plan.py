@@ -185,3 +185,8 @@ def test_what_is_left_of_a_search_is_what_has_no_shard(tmp_path):
     assert [one.shards for one in unfinished([both], store)] == [both.shards[1:]]
     store.write(both.shards[1], [])
     assert unfinished([both], store) == []
+
+
+def test_a_search_that_no_kind_of_context_is_asked_for_is_planned(tmp_path):
+    grid = dataclasses.replace(GRID, techniques=("coiecd",), regimes=("mixed",), limit=4)
+    assert plan(grid, tmp_path, calibrated=False).searches == 1
