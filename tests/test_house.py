@@ -19,7 +19,7 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, nor its own test, so that adding one breaks
 # nothing; nor is a file without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 34_940,
+    "lines of the product": 34_942,
     "files of the product": 312,
     "lines of demo and benchmarks": 2_746,
     "lines of tests": 29_850,

@@ -59,12 +59,12 @@ def draw(results: Reader, chosen: Filter) -> None:
     models, explainers = models_compared(results, chosen)
     if models.empty:
         return
-    names = names_of(results)
+    names, titles = names_of(results), names_of(results).titles("model", list(models.index))
     st.subheader("Can models be compared?")
-    st.markdown(_sentence(models.rename(index=names.known("model"))))
+    st.markdown(_sentence(models.rename(index=titles)))
     columns = {NATS: _with_ends(models, "nats"), "least": _numbers(models, LEAST), "most": _numbers(models, MOST)}
     columns |= {SHARE: _with_ends(models, "share"), "answers": models["n"], "of them with a share": models["n_share"]}
-    st.dataframe(pd.DataFrame(columns).rename(names.known("model")), width="stretch")
+    st.dataframe(pd.DataFrame(columns).rename(titles), width="stretch")
     st.caption(
         "What the answer loses as the documents' tokens are taken out one after another, the method's best first; means over "
         "methods and cells that these models have, 95 %. Least and most: what any order costs, in nats. An answer has a share "
@@ -78,7 +78,9 @@ def draw(results: Reader, chosen: Filter) -> None:
 def _by_explainer(explainers: pd.DataFrame, names: Names) -> pd.DataFrame:
     written = explainers.assign(text=_with_ends(explainers, "value", ("low", "high")))
     table = written.pivot(index="explainer", columns="model", values="text")
-    return table.reindex(in_order(list(table.index))).rename(index=names.known("explainer"), columns=names.known("model"))
+    return table.reindex(in_order(list(table.index))).rename(
+        index=names.known("explainer"), columns=names.titles("model", list(table))
+    )
 
 
 def _numbers(table: pd.DataFrame, name: str) -> pd.Series:
