@@ -19,13 +19,13 @@ PRODUCT = ("app.py", "pages", "heval_core", "precompute")
 # become smaller by more than SLACK lowers it. A plug-in's file is in none of them, nor its own test, so that adding one breaks
 # nothing; nor is a file without code, which says what its folder holds.
 CEILINGS = {
-    "lines of the product": 34_942,
+    "lines of the product": 34_943,
     "files of the product": 312,
     "lines of demo and benchmarks": 2_746,
-    "lines of tests": 29_850,
-    "files of tests": 250,
+    "lines of tests": 29_857,
+    "files of tests": 251,
     "lines of JS and CSS": 2_803,
-    "words of docs": 14_339,
+    "words of docs": 14_341,
 }
 SLACK = 0.02
 

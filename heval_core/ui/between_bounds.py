@@ -97,7 +97,8 @@ def _sentence(models: pd.DataFrame) -> str:
     first, way = models.index[0], "of the way from the least to the most that any order costs"
     if len(models) == 1:
         ends = f"[{number(models['share_low'].iloc[0])}, {number(models['share_high'].iloc[0])}]"
-        return f"With {first}, methods go **{number(models['share'].iloc[0])}** {ends} {way}, beyond the random control."
+        share = f"**{number(models['share'].iloc[0])}** {ends}"
+        return f"With {first}, methods go {share} {way}, beyond the random control. Models compare where several have bounds."
     pairs = [(models.loc[one], models.loc[other]) for one, other in combinations(models.index, 2)]
     turned = sum(one["share"] < other["share"] for one, other in pairs)
     apart = [

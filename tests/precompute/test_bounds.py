@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from heval_core.evaluation.publishing import publish
 from heval_core.explaining import removal
 from heval_core.explaining.removal import LONGEST, documents_tokens, passes
 from heval_core.lm.installed import DEMO_MODELS
 from heval_core.plugins import catalogue
 from heval_core.records import ORDERS, RANGE
 from heval_core.store.filters import Filter
-from heval_core.store.reader import Reader
 from heval_core.ui.between_bounds import _sentence, _shared, models_compared
 from precompute.bounds import bounds_tasks
 from precompute.grid import Grid
-from precompute.plan import plan
 from precompute.run import run
-from precompute.worker import Local
 from tests.pages.opening import open_page, text_of
 from tests.precompute.kills import pair_of
+from tests.precompute.measured import measured_by
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +33,9 @@ def grid():
 
 @pytest.fixture(scope="module")
 def measured(grid, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bounds")
-    planned = plan(grid, folder, calibrated=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(removal, "BEAM", 1)  # a third of the passes
-        outcome = run(grid, folder, Local)
-    assert outcome.failed == 0
-    return SimpleNamespace(folder=folder, planned=planned, outcome=outcome, reader=Reader(publish(folder)))
+        return measured_by(grid, tmp_path_factory.mktemp("bounds"))
 
 
 @pytest.mark.slow
@@ -112,7 +104,9 @@ def test_the_sentence_says_what_turns_and_what_is_told_apart():
     assert text.endswith("order changes: 1 of 1; pairs whose intervals are apart: 0 in nats, 1 in shares.")
     same = _sentence(pd.DataFrame(numbers | shares | {"share": [0.5, 0.3]}, index=["A", "B"]))
     assert "order changes: 0 of 1" in same
-    assert "**0.20** [0.10, 0.24]" in _sentence(pd.DataFrame(numbers | shares, index=["A", "B"]).head(1))
+    alone = _sentence(pd.DataFrame(numbers | shares, index=["A", "B"]).head(1))
+    assert "**0.20** [0.10, 0.24]" in alone
+    assert alone.endswith("Models compare where several have bounds.")
 
 
 def test_models_without_a_common_cell_of_a_method_are_left_out():

@@ -4,13 +4,11 @@ planned, stored, published and shown."""
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from heval_core.evaluation.publishing import publish
 from heval_core.explaining import pipeline
 from heval_core.lm.clean_pass import CleanPass
 from heval_core.lm.installed import DEMO_MODELS
@@ -19,16 +17,15 @@ from heval_core.plugins import catalogue
 from heval_core.records import DEPTHS, REPLACEMENTS, HEvalError, Target
 from heval_core.statistics.correlation import spearman
 from heval_core.store.filters import Filter
-from heval_core.store.reader import Reader
 from heval_core.ui.faithfulness import under_shuffled_weights
 from precompute.closer import QUESTIONS
 from precompute.grid import Grid
-from precompute.plan import plan
 from precompute.randomised import randomised_tasks
 from precompute.run import run
 from precompute.worker import Local
 from tests.pages.opening import open_page, text_of
 from tests.precompute.kills import pair_of
+from tests.precompute.measured import measured_by
 
 
 def weights_of(lm):
@@ -97,11 +94,7 @@ def grid():
 
 @pytest.fixture(scope="module")
 def measured(grid, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("randomised")
-    planned = plan(grid, folder, calibrated=False)
-    outcome = run(grid, folder)
-    assert outcome.failed == 0
-    return SimpleNamespace(folder=folder, planned=planned, outcome=outcome, reader=Reader(publish(folder)))
+    return measured_by(grid, tmp_path_factory.mktemp("randomised"))
 
 
 @pytest.mark.slow
